@@ -129,6 +129,9 @@ pub(crate) struct OpenArgs {
     /// Let SQL only ask: it creates, changes and writes nothing
     #[arg(long, help_heading = "Reading")]
     pub(crate) read_only: bool,
+    /// Whether parts of the traces will be asked for: set by commands, not by users.
+    #[arg(skip)]
+    pub(crate) keep_runs: bool,
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {
@@ -222,6 +225,12 @@ pub(crate) struct ReportArgs {
     /// Write one self-contained HTML page, as `-o PAGE.html` does
     #[arg(long)]
     pub(crate) html: bool,
+    /// How many bytes of data the time line of an HTML page may have [default: 2MB; with --template: no time line]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, conflicts_with = "no_timeline")]
+    pub(crate) timeline_size: Option<usize>,
+    /// Leave the time line out of an HTML page, and with it every script
+    #[arg(long)]
+    pub(crate) no_timeline: bool,
     /// Tables where pictures would be, e.g. for the summary of a job in CI
     #[arg(long, conflicts_with_all = ["embed", "html"])]
     pub(crate) tables: bool,

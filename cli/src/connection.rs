@@ -17,10 +17,11 @@ use tq_engine::queries::{Library, Need, SavedQuery};
 use tq_engine::session::Session;
 use tq_engine::sql::stop::Stop;
 use tq_engine::sql::{self, SqlError, Statement};
+use tq_engine::trace::Slice;
 
 use crate::args::OpenArgs;
 use crate::errors::queries::unmet;
-use crate::errors::{Failure, Problem};
+use crate::errors::{self, Failure, Problem};
 use crate::output::{Output, Preparation};
 use crate::progress::Running;
 use crate::runtime::QueryRuntime;
@@ -57,6 +58,13 @@ impl Connection {
     /// Another connection to the same session, of whose notes the terminal hears nothing.
     pub(crate) fn beside(&self) -> Result<Connection, Failure> {
         let (session, runtime) = (Arc::clone(&self.session), self.runtime.like()?);
+        Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
+    }
+
+    /// A connection to what touches a slice, of a session that keeps its runs; the terminal hears nothing of its notes.
+    pub(crate) fn cut(&self, slice: Slice) -> Result<Connection, Failure> {
+        let session = self.session.cut(slice).map_err(|error| errors::import::word(&error, &[]))?;
+        let (session, runtime) = (Arc::new(session), self.runtime.like()?);
         Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
     }
 

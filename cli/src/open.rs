@@ -59,6 +59,7 @@ pub(crate) fn reading<T: Send + 'static>(
     options.from = args.from;
     options.to = args.to;
     options.read_only = args.read_only || config::get().read_only;
+    options.keep_runs = args.keep_runs;
     memory::on_threads(options.threads);
     memory::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));

@@ -1,12 +1,18 @@
-//! A page of HTML from a page of markdown: one file, no scripts, nothing fetched from elsewhere.
+//! A page of HTML from a page of markdown: one file, nothing fetched from elsewhere, no scripts but those of the time line.
 //!
 //! `pulldown-cmark` reads the markdown. What it would pass through unchanged is made harmless first: raw HTML becomes text, only
 //! links to harmless addresses keep their target, and an embedded picture becomes an `<object>`, so that its tooltips work and its
 //! styles do not affect the page.
 
+use std::borrow::Cow;
+
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
 
+use sha2::{Digest, Sha256};
+
+use crate::text::base64::base64;
 use crate::text::visible::visible_lines;
+use crate::view::enclosed::Whole;
 
 /// Tables that scroll have a shadow at the side where there is more: one of the page, which scrolls along, covers it at the end.
 const STYLE: &str = "\
@@ -24,22 +30,60 @@ code,pre{font-family:ui-monospace,monospace;font-size:.875em}\
 pre{padding:1rem;overflow-x:auto;background:#f6f8fa}\
 h1,h2{border-bottom:1px solid #d1d9e0;padding-bottom:.3rem}\
 h2{margin-top:2.5rem}\
+iframe{width:100%;border:1px solid #d1d9e0;border-radius:.4rem}\
 blockquote{margin:0;padding-left:1rem;border-left:.25rem solid #d1d9e0}\
-@media (prefers-color-scheme:dark){:root{--page:#0d1117;--shadow:#656c76}body{color:#f0f6fc}th,td,h1,h2,blockquote{border-color:#3d444d}pre{background:#151b23}a{color:#4493f8}}";
+@media (prefers-color-scheme:dark){:root{--page:#0d1117;--shadow:#656c76}body{color:#f0f6fc}th,td,h1,h2,blockquote,iframe{border-color:#3d444d}pre{background:#151b23}a{color:#4493f8}}";
 
-/// Whatever came into the page, it runs nothing and sends nothing.
-const POLICY: &str = "script-src 'none'; connect-src 'none'; form-action 'none'; base-uri 'none'";
+/// Without scripts the time line is not there.
+const SHOW: &str = "document.getElementById('time-line').hidden = false";
 
-/// The whole page.
-pub(super) fn page(markdown: &str) -> String {
+/// Whatever came into the page, it runs nothing but these scripts and sends nothing.
+fn policy(scripts: &[&str]) -> String {
+    let source = |script: &&str| format!("'sha256-{}'", base64(&Sha256::digest(script.as_bytes())));
+    let sources: Vec<String> = scripts.iter().map(source).collect();
+    let sources = if sources.is_empty() { "'none'".to_owned() } else { sources.join(" ") };
+    format!(
+        "default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src 'self' data:; object-src 'self' data:; frame-src data:; connect-src 'none'; \
+         form-action 'none'; base-uri 'none'"
+    )
+}
+
+/// The whole page; with a time line it has that before its first section.
+pub(super) fn page(markdown: &str, time_line: Option<&Whole>) -> String {
+    let body = body(markdown);
+    let (policy, body) = match time_line {
+        None => (policy(&[]), Cow::Borrowed(body.as_str())),
+        Some(page) => {
+            let (before, sections) = body.split_at(first_section(&body));
+            let height = page.height;
+            let text = page.document.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+            let frame = format!(
+                "<section id=\"time-line\" hidden><h2>Time line</h2>\n<p>Ctrl and the wheel zoom, Shift and the pointer pan, a drag selects; \
+                 after a click in it, <kbd>?</kbd> lists the keys.</p>\n\
+                 <iframe title=\"Time line\" style=\"height:min(85vh,{height}px)\" srcdoc=\"{text}\"></iframe></section>\n<script>{SHOW}</script>\n"
+            );
+            (policy(&[SHOW, &page.script]), Cow::Owned(format!("{before}{frame}{sections}")))
+        }
+    };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n\
-         <body>\n{}</body>\n</html>\n",
+         <body>\n{body}</body>\n</html>\n",
         escape(&title(markdown).unwrap_or_else(|| "tq report".to_owned())),
-        body(markdown)
     )
+}
+
+/// Where the first heading of the second level stands that is in no quote or list.
+fn first_section(body: &str) -> usize {
+    let is_within = |place: usize, element: &str| {
+        let before = &body[..place];
+        before.matches(&format!("<{element}>")).count() > before.matches(&format!("</{element}>")).count()
+    };
+    let mut headings = body.match_indices("<h2").map(|(place, _)| place);
+    headings
+        .find(|&place| !["blockquote", "ul", "ol"].iter().any(|element| is_within(place, element)))
+        .unwrap_or(body.len())
 }
 
 fn events(markdown: &str) -> Parser<'_> {
@@ -198,6 +242,13 @@ mod tests {
     }
 
     #[test]
+    fn the_time_line_stands_before_the_first_section() {
+        let body = body("# a\nb\n\n> ## c\n\n- ## d\n\n## e\n");
+        assert_eq!(&body[first_section(&body)..], "<h2>e</h2>\n");
+        assert_eq!(first_section("<p>a</p>"), 8);
+    }
+
+    #[test]
     fn the_title_is_that_of_the_page() {
         assert_eq!(title("text\n\n# A `b` &lt;\n").as_deref(), Some("A b <"));
         assert_eq!(title("## A\n"), None);
@@ -206,7 +257,7 @@ mod tests {
     #[test]
     fn anything_ends() {
         for text in ["|", "| a |", "```", "**", "[", "![", "\\", "&;", "#", ">", "- ", "`", "[a](", "é*"] {
-            assert!(!page(text).is_empty());
+            assert!(!page(text, None).is_empty());
         }
     }
 }

@@ -22,7 +22,9 @@ use crate::errors::{Failure, Problem};
 use crate::files::{self, Inputs, Outputs};
 use crate::format::Format;
 use crate::output::Destination;
+use crate::text::base64::base64;
 use crate::text::runner::{Spelling, harmless};
+use crate::view::enclosed::{self, Whole};
 use crate::{library, open, terminal, timeout};
 
 use render::{Drawn, Page, address};
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     // A page in a pipe has nothing beside it.
     let is_html = args.html || file.as_deref().is_some_and(|file| is_of(file, "html") || is_of(file, "htm"));
     let text = if is_html {
-        html::page(&with_pictures_inside(&page))
+        html::page(&with_pictures_inside(&page), time_line(&mut connection, args)?.as_ref())
     } else if args.embed || file.is_none() {
         with_pictures_inside(&page)
     } else {
@@ -95,6 +97,23 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         terminal::done(&format!("next: `tq {traces}` opens the prompt"));
     }
     if page.unanswered.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
+}
+
+/// The time line of a page of HTML; a template of one's own has it where its size is given. One that takes more than it may is left out,
+/// and a note says so.
+fn time_line(connection: &mut Connection, args: &ReportArgs) -> Result<Option<Whole>, Failure> {
+    const BYTES: usize = 2_000_000;
+    if args.no_timeline || args.template.is_some() && args.timeline_size.is_none() {
+        return Ok(None);
+    }
+    match enclosed::page(connection, args.timeline_size.unwrap_or(BYTES)) {
+        Err(Failure::Told(problem)) => {
+            let hints = problem.hints.iter().map(|hint| format!("; {hint}"));
+            terminal::note(&format!("the page has no time line: {}{}", problem.message, hints.collect::<String>()));
+            Ok(None)
+        }
+        other => other,
+    }
 }
 
 /// A saved query as a page shows it.
@@ -206,30 +225,9 @@ fn write_page(file: Option<&Path>, text: &str, spelling: Spelling) -> Result<(),
     destination.commit()
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let group = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let letter = LETTERS[(group >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_pads() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
 
     #[test]
     fn pictures_stand_beside_their_page() {

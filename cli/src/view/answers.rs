@@ -16,7 +16,7 @@ use tq_engine::tables::TABLES;
 use tq_udfs::graph::NONE;
 use tq_udfs::ticks::Tick;
 
-use super::model::{self, Model};
+use super::model::{self, Frame, Model};
 use super::wire::{self, Columns};
 use crate::charts::hues;
 use crate::connection::{Connection, Params};
@@ -131,12 +131,19 @@ pub(super) fn info(connection: &mut Connection, model: &Model) -> Result<Value, 
     let rows = connection.collect(
         "SELECT run, tasks, makespan, format, (SELECT count(*) FROM tasks) AS all_tasks, \
            (SELECT coalesce(sum(count), 0) FROM import_stats WHERE severity = 'lost') AS lost, \
-           (SELECT coalesce(sum(count), 0) FROM import_stats WHERE severity = 'repaired') AS repaired \
+           (SELECT coalesce(sum(count), 0) FROM import_stats WHERE severity = 'repaired') AS repaired, \
+           (SELECT count(*) FROM events WHERE time IS NOT NULL) AS events, \
+           (SELECT count(*) FROM (SELECT 1 FROM links WHERE kind = 'dependency' LIMIT 1)) AS dependencies \
          FROM runs ORDER BY run_number",
         &Params::new(),
     )?;
     let rows = Rows::of(&rows)?;
-    let run = |row| json!({"run": rows.text(0, row), "tasks": rows.text(1, row), "makespan": rows.text(2, row), "format": rows.text(3, row)});
+    let reach_of_runs = model.reach_of_runs();
+    let run = |row| {
+        let run = rows.text(0, row).unwrap_or_default();
+        let (start, finish) = reach_of_runs.get(run.as_str()).map(ends).unzip();
+        json!({"run": run, "tasks": rows.text(1, row), "makespan": rows.text(2, row), "format": rows.text(3, row), "start": start, "finish": finish})
+    };
     let runs: Vec<Value> = (0..rows.len).map(run).collect();
     let tasks: usize =
         model.lanes.iter().flat_map(|lane| lane.rows.iter().take(model::ROWS_MAX)).map(|row| row.len()).sum();
@@ -149,15 +156,24 @@ pub(super) fn info(connection: &mut Connection, model: &Model) -> Result<Value, 
     };
     let palette: Vec<Value> = hues().map(|(light, dark, dark_letters)| json!([light, dark, dark_letters])).collect();
     let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
+    let (start, finish) = model.reach.as_ref().map(ends).unzip();
+    let (aligned_start, aligned_finish) = model.aligned().as_ref().map(ends).unzip();
     Ok(json!({
-        "title": names.join(", "), "runs": runs, "start": model.reach.map(|(first, _)| first.to_string()), "finish": model.reach.map(|(_, last)| last.to_string()), "tick": tick,
+        "title": names.join(", "), "runs": runs, "start": start, "finish": finish, "tick": tick,
+        "aligned": {"start": aligned_start, "finish": aligned_finish}, "events": counted(7).map(|count| count.to_string()), "has_dependencies": counted(8).is_some(),
         "tasks": tasks.to_string(), "left_out": left_out.map(|count| count.to_string()), "lost": counted(5).map(|count| count.to_string()),
         "repaired": counted(6).map(|count| count.to_string()), "palette": palette, "version": env!("CARGO_PKG_VERSION"),
     }))
 }
 
+/// First and last instant as text.
+fn ends((first, last): &(i64, i64)) -> (String, String) {
+    (first.to_string(), last.to_string())
+}
+
 /// A task, and what it has to do with others.
-pub(super) fn task(connection: &mut Connection, model: &Model, task: i64) -> Result<Option<Value>, Failure> {
+pub(super) fn task(connection: &mut Connection, frame: Frame<'_>, task: i64) -> Result<Option<Value>, Failure> {
+    let model = frame.model;
     const TASK: &str = "SELECT t.run, t.location, t.name, t.kind, t.role, t.start, t.finish, t.duration, t.args, t.parent, p.name AS parent_name \
         FROM tasks t LEFT JOIN tasks p ON p.task = t.parent WHERE t.task = $task";
     const CHILDREN: &str = "SELECT count(*) AS children FROM tasks WHERE parent = $task";
@@ -172,17 +188,19 @@ pub(super) fn task(connection: &mut Connection, model: &Model, task: i64) -> Res
     let children = connection.collect(CHILDREN, &params)?;
     let rank = connection.collect(RANK, &params)?;
     let (children, rank) = (Rows::of(&children)?, Rows::of(&rank)?);
-    let (released_by, more_released_by) = links(connection, model, &params, true)?;
-    let (releases, more_releases) = links(connection, model, &params, false)?;
+    let (released_by, more_released_by) = links(connection, frame, &params, true)?;
+    let (releases, more_releases) = links(connection, frame, &params, false)?;
     let lane = model.lane(own.text(0, 0).as_deref(), own.text(1, 0).unwrap_or_default().as_str());
     let start: Option<i64> = own.text(5, 0).and_then(|start| start.parse().ok());
     let row = lane.zip(start).and_then(|(lane, start)| model.row(lane, task, start));
+    let shift = frame.shift_of(lane, None);
+    let instant = |column: usize| own.integer(column, 0).map(|instant| instant.saturating_sub(shift).to_string());
     let args = own.text(8, 0).and_then(|args| serde_json::from_str(&args).ok()).map(with_all_digits);
     let more = |count: usize| (count > 0).then(|| count.to_string());
     let parent = own.text(9, 0).map(|parent| json!({"task": parent, "name": own.text(10, 0)}));
     Ok(Some(json!({
         "task": task.to_string(), "run": own.text(0, 0), "location": own.text(1, 0), "name": own.text(2, 0), "kind": own.text(3, 0),
-        "role": own.text(4, 0), "start": own.text(5, 0), "finish": own.text(6, 0), "duration": own.text(7, 0), "args": args, "lane": lane,
+        "role": own.text(4, 0), "start": instant(5), "finish": instant(6), "duration": own.text(7, 0), "args": args, "lane": lane,
         "row": row, "parent": parent, "children": children.text(0, 0),
         "rank": {"place": rank.text(0, 0), "of": rank.text(1, 0), "median": rank.text(2, 0)},
         "released_by": released_by, "more_released_by": more(more_released_by),
@@ -209,10 +227,11 @@ fn with_all_digits(value: Value) -> Value {
 /// The first links and messages of a task, and how many more there are.
 fn links(
     connection: &mut Connection,
-    model: &Model,
+    frame: Frame<'_>,
     params: &Params,
     comes_in: bool,
 ) -> Result<(Vec<Value>, usize), Failure> {
+    let model = frame.model;
     let (own, other) = if comes_in { ("target", "source") } else { ("source", "target") };
     let sql = format!(
         "SELECT t.task, t.name, l.kind, t.run, t.location, t.start, t.finish FROM ( \
@@ -226,14 +245,17 @@ fn links(
         let lane = model.lane(rows.text(3, row).as_deref(), rows.text(4, row).unwrap_or_default().as_str());
         let number = |column| rows.text(column, row).and_then(|number| number.parse::<i64>().ok());
         let place = lane.zip(number(0)).zip(number(5)).and_then(|((lane, task), start)| model.row(lane, task, start));
-        json!({"task": rows.text(0, row), "name": rows.text(1, row), "kind": rows.text(2, row), "start": rows.text(5, row), "finish": rows.text(6, row),
+        let shift = frame.shift_of(lane, None);
+        let instant = |column| number(column).map(|instant| instant.saturating_sub(shift).to_string());
+        json!({"task": rows.text(0, row), "name": rows.text(1, row), "kind": rows.text(2, row), "start": instant(5), "finish": instant(6),
             "lane": lane, "row": place})
     };
     Ok(((0..rows.len.min(LINKS_MAX)).map(link).collect(), rows.len.saturating_sub(LINKS_MAX)))
 }
 
 /// The tasks whose name matches.
-pub(super) fn search(connection: &mut Connection, model: &Model, pattern: &str) -> Result<Columns, Failure> {
+pub(super) fn search(connection: &mut Connection, frame: Frame<'_>, pattern: &str) -> Result<Columns, Failure> {
+    let model = frame.model;
     const TOTAL: &str = "SELECT count(*) AS tasks, CAST(coalesce(sum(duration), 0) AS VARCHAR) AS total_time FROM program_tasks WHERE regexp_like(name, $pattern) AND start IS NOT NULL";
     const HITS: &str = "SELECT task, run, location, start, finish, name FROM program_tasks WHERE regexp_like(name, $pattern) AND start IS NOT NULL ORDER BY start, task LIMIT 100000";
     let params: Params = vec![("pattern".to_owned(), ScalarValue::from(pattern))];
@@ -241,7 +263,7 @@ pub(super) fn search(connection: &mut Connection, model: &Model, pattern: &str) 
     let total = Rows::of(&total)?;
     let answer = connection.collect(HITS, &params)?;
     let rows = Rows::of(&answer)?;
-    let spans = Spans::of(&rows, model, &answer)?;
+    let spans = Spans::of(&rows, frame, &answer)?;
     let name_of: HashMap<&str, u32> =
         (0..).zip(&model.names).map(|(number, name)| (name.text.as_str(), number)).collect();
     let mut columns = Columns::default();
@@ -263,7 +285,7 @@ pub(super) fn search(connection: &mut Connection, model: &Model, pattern: &str) 
 }
 
 /// The layers that have a name: title and SQL.
-const LAYERS: [(&str, &str, &str); 3] = [
+pub(super) const LAYERS: [(&str, &str, &str); 6] = [
     (
         "critical-path",
         "Critical path: the longest chain of dependent tasks",
@@ -279,6 +301,24 @@ const LAYERS: [(&str, &str, &str); 3] = [
         "Slack: how much later each task could finish",
         "SELECT t.run, t.location, t.start, t.finish, t.task, CAST(s.slack AS DOUBLE) AS value FROM slack() s JOIN tasks t ON t.task = s.task",
     ),
+    (
+        "readiness",
+        "Readiness delay: how long tasks waited after all that they depend on had finished",
+        "SELECT run, location, ready_time AS start, start AS finish, task, CAST(delay AS DOUBLE) AS value FROM ready() WHERE delay > 0 ORDER BY delay DESC, task",
+    ),
+    (
+        "events",
+        "Events",
+        "SELECT run, location, time AS start, time AS finish, task, name AS label FROM events WHERE time IS NOT NULL ORDER BY time, name",
+    ),
+    (
+        "differences",
+        "Difference: the mean time of a name against the other run",
+        "WITH means AS (SELECT run, name, avg(duration) AS mean FROM program_tasks WHERE duration IS NOT NULL GROUP BY run, name) \
+         SELECT t.run, t.location, t.start, t.finish, t.task, own.mean / other.mean AS value FROM program_tasks t \
+         JOIN means own ON own.run = t.run AND own.name = t.name JOIN means other ON other.run <> t.run AND other.name = t.name \
+         WHERE own.mean > 0 AND other.mean > 0 AND t.start IS NOT NULL AND (SELECT count(*) FROM runs) = 2 ORDER BY t.duration DESC, t.task",
+    ),
 ];
 
 /// Title and SQL of a layer.
@@ -287,7 +327,12 @@ pub(super) fn layer_of(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The rows of any SELECT with `start`, `finish` and `location`, or `task`, as spans.
-pub(super) fn layer(connection: &mut Connection, model: &Model, title: &str, text: &str) -> Result<Columns, Failure> {
+pub(super) fn layer(
+    connection: &mut Connection,
+    frame: Frame<'_>,
+    title: &str,
+    text: &str,
+) -> Result<Columns, Failure> {
     let statement = |text: &str| -> Result<Statement, Failure> {
         let statements = sql::parse(text)?;
         match <[Statement; 1]>::try_from(statements) {
@@ -319,7 +364,7 @@ pub(super) fn layer(connection: &mut Connection, model: &Model, title: &str, tex
     let (mut tasks, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for batch in &answer.batches {
         let rows = Rows::of(batch)?;
-        let of_batch = Spans::of(&rows, model, batch)?;
+        let of_batch = Spans::of(&rows, frame, batch)?;
         let place = |name: &str| batch.schema().index_of(name).ok();
         let column = |name: &str, row: usize| place(name).and_then(|column| rows.text(column, row));
         tasks.extend((0..rows.len).map(|row| column("task", row).and_then(|task| task.parse::<i64>().ok())));
@@ -341,7 +386,7 @@ pub(super) fn layer(connection: &mut Connection, model: &Model, title: &str, tex
     table.nullable_doubles("value", &values);
     table.texts("label", labels.iter().map(Option::as_deref));
     table.end();
-    let adds_up = title.starts_with("Critical path") && model.is_one_run();
+    let adds_up = title.starts_with("Critical path") && frame.model.is_one_run();
     let total: i128 = spans
         .start
         .iter()
@@ -367,7 +412,8 @@ struct Spans {
 }
 
 impl Spans {
-    fn of(rows: &Rows, model: &Model, batch: &RecordBatch) -> Result<Spans, Failure> {
+    fn of(rows: &Rows, frame: Frame<'_>, batch: &RecordBatch) -> Result<Spans, Failure> {
+        let model = frame.model;
         let schema = batch.schema();
         let place = |name: &str| schema.index_of(name).ok();
         let mut spans = Spans::default();
@@ -376,12 +422,14 @@ impl Spans {
             let number = |name: &str| place(name).and_then(|column| rows.integer(column, row));
             let lane = model.lane(text("run").as_deref(), text("location").unwrap_or_default().as_str());
             let (start, finish) = (number("start"), number("finish"));
-            let of_task =
-                lane.zip(number("task")).zip(start).and_then(|((lane, task), start)| model.row(lane, task, start));
+            // A span of a task begins with it, or ends where it begins: it waited until then.
+            let row_at = |at: Option<i64>| model.row(lane?, number("task")?, at?);
+            let of_task = row_at(start).or_else(|| row_at(finish));
             spans.lane.push(lane.unwrap_or(NONE));
             spans.row.push(of_task.unwrap_or(ALL_ROWS));
-            spans.start.push(start);
-            spans.finish.push(finish);
+            let shift = frame.shift_of(lane, text("run").as_deref());
+            spans.start.push(start.map(|start| start.saturating_sub(shift)));
+            spans.finish.push(finish.map(|finish| finish.saturating_sub(shift)));
         }
         Ok(spans)
     }

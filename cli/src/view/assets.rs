@@ -4,33 +4,43 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
+use super::joined;
+use crate::errors::{Failure, Problem};
+
 macro_rules! files {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("page/", $name)))),*] };
 }
 
 /// Name and text of each file.
 const FILES: &[(&str, &str)] = files![
+    "aligned.js",
     "bars.js",
+    "colouring.js",
     "counters.js",
     "dock.js",
     "dom.js",
+    "enclosed.js",
     "grid.js",
     "guide.js",
     "hands.js",
     "head.js",
     "index.html",
     "inert.js",
+    "instants.js",
     "lanes.js",
     "layers.js",
+    "legend.js",
     "main.js",
     "minimap.js",
     "names.js",
     "overlays.js",
     "palette.js",
     "panel.js",
+    "pyramid.js",
     "ruler.js",
     "selection.js",
     "series.js",
+    "singles.js",
     "sql.js",
     "state.js",
     "steps.js",
@@ -39,6 +49,7 @@ const FILES: &[(&str, &str)] = files![
     "summary.js",
     "ticks.js",
     "tiles.js",
+    "tints.js",
     "timeline.js",
     "tip.js",
     "trace.js",
@@ -46,6 +57,30 @@ const FILES: &[(&str, &str)] = files![
     "wire.js",
     "words.js"
 ];
+
+/// The page with its style and modules inside, and what else stands in its body: one file that loads no others.
+///
+/// # Errors
+/// A module has a form that [`joined`] does not know, which a test rules out.
+pub(super) fn whole(inside: &str, height: usize) -> Result<Whole, Failure> {
+    const STYLE: &str = r#"<link rel="stylesheet" href="style.css">"#;
+    const SCRIPT: &str = r#"<script type="module" src="main.js"></script>"#;
+    let text = |name: &str| FILES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text);
+    let modules: Vec<(&str, String)> = FILES.iter().map(|(name, text)| (*name, without_comments(text))).collect();
+    let script = joined::script(&modules, "main").map_err(|what| Problem::internal(&what))?;
+    let (head, end) = text("index.html").rsplit_once("</body>").unwrap_or_default();
+    let head = head.replace(STYLE, &format!("<style>{}</style>", text("style.css"))).replace(SCRIPT, "");
+    Ok(Whole { document: format!("{head}{inside}<script>{script}</script>\n</body>{end}"), script, height })
+}
+
+/// The page as one file.
+pub(crate) struct Whole {
+    /// Pixels that show all rows, or many of them.
+    pub(crate) height: usize,
+    pub(crate) document: String,
+    /// The script in it, for a policy that allows no other.
+    pub(crate) script: String,
+}
 
 /// A file of the page; the empty name is the page itself.
 pub(super) fn file(name: &str) -> Response {
@@ -66,7 +101,8 @@ pub(super) fn file(name: &str) -> Response {
         .into_response()
 }
 
-/// A module without the comments that stand on lines of their own: types are for whoever reads the source.
+/// A module without the comments that stand on lines of their own and without indentation: both are for whoever reads the source. No text of
+/// a module goes over several lines.
 fn without_comments(text: &str) -> String {
     let mut inside = false;
     let is_code = |line: &&str| {
@@ -77,7 +113,7 @@ fn without_comments(text: &str) -> String {
             was_inside || line.starts_with("/**") && line.ends_with("*/") || inside || line.starts_with("// ");
         !is_comment
     };
-    text.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+    text.lines().filter(is_code).flat_map(|line| [line.trim_start(), "\n"]).collect()
 }
 
 #[cfg(test)]
@@ -87,8 +123,21 @@ mod tests {
     #[test]
     fn comments_on_lines_of_their_own_are_left_out() {
         let module =
-            "/**\n * What it is.\n */\n\nconst a = 1; /** kept */\n/** @param {number} a */\n// why\nf(a /* x */);\n";
+            "/**\n * What it is.\n */\n\nconst a = 1; /** kept */\n/** @param {number} a */\n// why\n  f(a /* x */);\n";
         assert_eq!(without_comments(module), "\nconst a = 1; /** kept */\nf(a /* x */);\n");
+    }
+
+    #[test]
+    fn the_page_becomes_one_file() {
+        let whole = whole("<p>inside</p>", 500).unwrap();
+        assert!(
+            whole.document.contains("<p>inside</p><script>'use strict';"),
+            "the script comes behind what is inside"
+        );
+        assert!(whole.document.contains("<style>"), "the style is inside");
+        for loaded in ["href=\"style.css\"", "src=\"main.js\"", "import {", "\nexport "] {
+            assert!(!whole.document.contains(loaded), "{loaded}");
+        }
     }
 
     /// What the page can load, all together.

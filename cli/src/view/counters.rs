@@ -10,7 +10,7 @@ use serde_json::json;
 use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 
-use super::model::Model;
+use super::model::{Frame, Model};
 use super::wire::Columns;
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
@@ -49,11 +49,18 @@ impl Counters {
         Ok(Counters { series: reading.series, _memory: reading.memory })
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.series.len()
+    }
+
     /// First and last time of a value, behind it.
-    pub(super) fn reach(&self) -> Option<(i64, i64)> {
-        let first = self.series.iter().filter_map(|series| series.times.first()).min()?;
-        let last = self.series.iter().filter_map(|series| series.times.last()).max()?;
-        Some((*first, last.saturating_add(1)))
+    pub(super) fn reach(&self, frame: Frame<'_>) -> Option<(i64, i64)> {
+        let ends = self.series.iter().filter_map(|series| {
+            let shift = frame.shift_of(series.lane, Some(&series.run));
+            let shown = |time: &i64| time.saturating_sub(shift);
+            Some((shown(series.times.first()?), shown(series.times.last()?).saturating_add(1)))
+        });
+        ends.reduce(|(first, last), (start, finish)| (first.min(start), last.max(finish)))
     }
 
     /// What there is, for the page: series by number.
@@ -74,8 +81,11 @@ impl Counters {
 
     /// What a series measured in [from, to): of each bin with values the least, the greatest and the last; `before` is the value that
     /// holds where the range begins. `None` for a series that is not there, or a bin beyond a BIGINT.
-    pub(super) fn tile(&self, number: usize, from: i64, to: i64, bins: usize) -> Option<Columns> {
+    pub(super) fn tile(&self, frame: Frame<'_>, number: usize, from: i64, to: i64, bins: usize) -> Option<Columns> {
         let series = self.series.get(number)?;
+        let shift = frame.shift_of(series.lane, Some(&series.run));
+        let (shown_from, shown_to) = (from, to);
+        let (from, to) = (from.checked_add(shift)?, to.checked_add(shift)?);
         let edges = Edges::new(from, to, bins)?;
         let first = series.times.partition_point(|&time| time < from);
         let last = series.times.partition_point(|&time| time < to);
@@ -90,8 +100,8 @@ impl Counters {
             }
         }
         let mut columns = Columns::default();
-        columns.extra("from", json!(from.to_string()));
-        columns.extra("to", json!(to.to_string()));
+        columns.extra("from", json!(shown_from.to_string()));
+        columns.extra("to", json!(shown_to.to_string()));
         columns.extra("bins", json!(bins));
         columns.extra("before", json!(first.checked_sub(1).map(|place| series.values[place])));
         let mut table = columns.table("points", found.len());

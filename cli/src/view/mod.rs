@@ -9,7 +9,9 @@ mod answers;
 mod asked;
 mod assets;
 mod counters;
+pub(crate) mod enclosed;
 mod guard;
+mod joined;
 mod model;
 mod tile;
 mod wire;
@@ -17,7 +19,7 @@ mod wire;
 use std::collections::HashMap;
 use std::io::{Seek, Write};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
@@ -32,7 +34,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tq_engine::queries::Library;
 use tq_engine::sql;
-use tq_engine::time::GivenTime;
+use tq_engine::trace::Slice;
 
 use crate::args::{OpenArgs, ViewArgs};
 use crate::connection::{Connection, Params};
@@ -44,7 +46,7 @@ use crate::{library, open};
 use address::Token;
 use asked::Asked;
 use counters::Counters;
-use model::Model;
+use model::{Frame, Model};
 use wire::Columns;
 
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
@@ -54,13 +56,14 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
     let listener = listener.map_err(|error| cannot_listen(args.port, &error))?;
     // The page only asks.
-    let open = OpenArgs { read_only: true, ..args.open.clone() };
+    let open = OpenArgs { read_only: true, keep_runs: true, ..args.open.clone() };
     open::watch_memory(&open);
     let library = library::open(&args.library)?;
     let mut connection = Connection::open(&open)?;
     let mut model = Model::read(&mut connection)?;
     let counters = Counters::read(&mut connection, &model)?;
-    model.reach_out(counters.reach());
+    let of_counters = [false, true].map(|is_aligned| counters.reach(Frame::of(&model, is_aligned)));
+    model.reach_out(of_counters);
     let info = answers::info(&mut connection, &model)?;
     let token = Token::random()?;
     let port = listener.local_addr()?.port();
@@ -73,8 +76,8 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
         words: answers::words(&connection),
         asked: Arc::new(Asked::of(&connection)?),
         queries: OnceLock::new(),
-        open,
-        slice: Mutex::default(),
+        whole: Mutex::new(connection.beside()?),
+        part: Mutex::default(),
     });
     let router = router(page, &token);
     address::tell(port, &token, !args.no_open)?;
@@ -101,13 +104,14 @@ struct Page {
     words: Value,
     asked: Arc<Asked>,
     queries: OnceLock<Value>,
-    open: OpenArgs,
-    /// The slice that was asked about last.
-    slice: Mutex<Option<Slice>>,
+    /// What slices are cut from.
+    whole: Mutex<Connection>,
+    /// The part that was asked about last.
+    part: Mutex<Option<Part>>,
 }
 
 /// Connections to the tasks of a range.
-struct Slice {
+struct Part {
     from: i64,
     to: i64,
     asked: Arc<Asked>,
@@ -122,10 +126,10 @@ fn router(page: Arc<Page>, token: &Token) -> Router {
         .route("/{file}", get(|Path(file): Path<String>| async move { assets::file(&file) }))
         .route("/info", get(|State(page): Shared| async move { json_of(&page.info) }))
         .route("/words", get(|State(page): Shared| async move { json_of(&page.words) }))
-        .route("/lanes", whole(|page| page.model.lane_columns()))
-        .route("/names", whole(|page| page.model.name_columns()))
-        .route("/busy", whole(|page| page.model.busy_columns()))
-        .route("/counters", whole(|page| page.counters.columns()))
+        .route("/lanes", whole(|page, frame| page.model.lane_columns(frame)))
+        .route("/names", whole(|page, _| page.model.name_columns(|_| true)))
+        .route("/busy", whole(|page, frame| page.model.busy_columns(frame)))
+        .route("/counters", whole(|page, _| page.counters.columns()))
         .route("/tile", get(tile))
         .route("/counter", get(counter))
         .route("/task", get(task))
@@ -145,8 +149,10 @@ fn router(page: Arc<Page>, token: &Token) -> Router {
 }
 
 /// Columns that the page asks for once.
-fn whole(columns: fn(&Page) -> Columns) -> MethodRouter<Arc<Page>> {
-    get(move |State(page): Shared, headers: HeaderMap| async move { columns_of(columns(&page), &headers) })
+fn whole(columns: fn(&Page, Frame<'_>) -> Columns) -> MethodRouter<Arc<Page>> {
+    get(move |State(page): Shared, Query(given): Given, headers: HeaderMap| async move {
+        columns_of(columns(&page, page.frame(&given)), &headers)
+    })
 }
 
 /// A whole number of the request.
@@ -165,9 +171,9 @@ async fn tile(State(page): Shared, Query(given): Given, headers: HeaderMap) -> R
         return Err(Refused::of("the range is empty"));
     }
     let asked = tile::Asked { from, to, bins: usize::try_from(bins).unwrap_or(1), lanes };
-    let cut = tokio::task::spawn_blocking(move || tile::cut(&page.model, &asked));
-    let columns = cut.await.ok().flatten().ok_or_else(|| Refused::of("the range is too long"))?;
-    Ok(columns_of(columns, &headers))
+    let cut = tokio::task::spawn_blocking(move || tile::cut(page.frame(&given), &asked));
+    let cut = cut.await.ok().flatten().ok_or_else(|| Refused::of("the range is too long"))?;
+    Ok(columns_of(cut.columns, &headers))
 }
 
 async fn counter(State(page): Shared, Query(given): Given, headers: HeaderMap) -> Result<Response, Refused> {
@@ -177,14 +183,14 @@ async fn counter(State(page): Shared, Query(given): Given, headers: HeaderMap) -
     }
     let number = usize::try_from(integer(&given, "number")?).unwrap_or(usize::MAX);
     let bins = usize::try_from(bins).unwrap_or(1).min(tile::BINS_MAX);
-    let columns = page.counters.tile(number, from, to, bins);
+    let columns = page.counters.tile(page.frame(&given), number, from, to, bins);
     Ok(columns_of(columns.ok_or_else(|| Refused::of("there is no such counter, or the range is too long"))?, &headers))
 }
 
 async fn task(State(page): Shared, Query(given): Given) -> Result<Response, Refused> {
     let task = integer(&given, "task")?;
     let shared = Arc::clone(&page);
-    let found = page.asked.answer(move |connection| answers::task(connection, &shared.model, task)).await?;
+    let found = page.asked.answer(move |connection| answers::task(connection, shared.frame(&given), task)).await?;
     found
         .as_ref()
         .map(json_of)
@@ -194,23 +200,35 @@ async fn task(State(page): Shared, Query(given): Given) -> Result<Response, Refu
 async fn search(State(page): Shared, Query(given): Given, headers: HeaderMap) -> Result<Response, Refused> {
     let pattern = given.get("pattern").cloned().unwrap_or_default();
     let shared = Arc::clone(&page);
-    let hits = page.asked.answer(move |connection| answers::search(connection, &shared.model, &pattern)).await?;
+    let hits = page.asked.answer(move |connection| answers::search(connection, shared.frame(&given), &pattern)).await?;
     Ok(columns_of(hits, &headers))
 }
 
 async fn layer(State(page): Shared, Query(given): Given, headers: HeaderMap) -> Result<Response, Refused> {
     let named = given.get("name").and_then(|name| answers::layer_of(name));
     let (title, sql) = named.ok_or_else(|| Refused::of("there is no such layer"))?;
-    spans(&page, title.to_owned(), sql.to_owned(), &headers).await
+    spans(&page, given, title.to_owned(), sql.to_owned(), &headers).await
 }
 
-async fn layer_of_sql(State(page): Shared, headers: HeaderMap, text: String) -> Result<Response, Refused> {
-    spans(&page, "SQL".to_owned(), text, &headers).await
+async fn layer_of_sql(
+    State(page): Shared,
+    Query(given): Given,
+    headers: HeaderMap,
+    text: String,
+) -> Result<Response, Refused> {
+    spans(&page, given, "SQL".to_owned(), text, &headers).await
 }
 
-async fn spans(page: &Arc<Page>, title: String, sql: String, headers: &HeaderMap) -> Result<Response, Refused> {
+async fn spans(
+    page: &Arc<Page>,
+    given: HashMap<String, String>,
+    title: String,
+    sql: String,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
     let shared = Arc::clone(page);
-    let spans = page.asked.answer(move |connection| answers::layer(connection, &shared.model, &title, &sql)).await?;
+    let spans =
+        page.asked.answer(move |connection| answers::layer(connection, shared.frame(&given), &title, &sql)).await?;
     Ok(columns_of(spans, headers))
 }
 
@@ -271,28 +289,51 @@ async fn saved(State(page): Shared, Query(given): Given) -> Result<Response, Ref
 }
 
 impl Page {
-    /// Who answers about the range of a request: the traces are opened again for a slice that is not the last one.
-    async fn of_range(&self, given: &HashMap<String, String>) -> Result<Arc<Asked>, Refused> {
+    /// How a request wants instants.
+    fn frame(&self, given: &HashMap<String, String>) -> Frame<'_> {
+        Frame::of(&self.model, given.get("aligned").is_some_and(|aligned| aligned == "1"))
+    }
+
+    /// Who answers about the range of a request: a slice that is not the last one is cut from what was read.
+    async fn of_range(self: &Arc<Self>, given: &HashMap<String, String>) -> Result<Arc<Asked>, Refused> {
         if !given.contains_key("from") && !given.contains_key("to") {
             return Ok(Arc::clone(&self.asked));
         }
         let (from, to) = (integer(given, "from")?, integer(given, "to")?);
-        let known = self.slice.lock().ok().and_then(|last| {
-            let slice = last.as_ref().filter(|slice| (slice.from, slice.to) == (from, to))?;
-            Some(Arc::clone(&slice.asked))
-        });
-        if let Some(known) = known {
+        if let Some(known) = self.known_part(from, to) {
             return Ok(known);
         }
-        let ticks = |tick| Some(GivenTime::Ticks(tick));
-        let open = OpenArgs { from: ticks(from), to: ticks(to), ..self.open.clone() };
-        let opened = tokio::task::spawn_blocking(move || Asked::of(&Connection::open(&open)?));
-        let opened = opened.await.map_err(|_| Refused::of("the range could not be read"))??;
-        let asked = Arc::new(opened);
-        if let Ok(mut last) = self.slice.lock() {
-            *last = Some(Slice { from, to, asked: Arc::clone(&asked) });
+        if to <= from {
+            return Err(Refused::of("the range is empty"));
         }
-        Ok(asked)
+        // Gone when the request is: nobody waits for its range any more.
+        let waits = Arc::new(());
+        let (page, waiting) = (Arc::clone(self), Arc::downgrade(&waits));
+        let cut = tokio::task::spawn_blocking(move || {
+            let whole = page.whole.lock().unwrap_or_else(PoisonError::into_inner);
+            // Another request may have cut it meanwhile.
+            if let Some(known) = page.known_part(from, to) {
+                return Ok(known);
+            }
+            if waiting.strong_count() == 0 {
+                return Err(Failure::Interrupted);
+            }
+            let asked = Arc::new(Asked::of(&whole.cut(Slice { from: Some(from), to: Some(to) })?)?);
+            if let Ok(mut last) = page.part.lock() {
+                *last = Some(Part { from, to, asked: Arc::clone(&asked) });
+            }
+            Ok(asked)
+        });
+        let cut = cut.await;
+        drop(waits);
+        Ok(cut.map_err(|_| Refused::of("the range could not be cut, which is a fault of tq"))??)
+    }
+
+    /// Who answers about a range, where it was asked about last.
+    fn known_part(&self, from: i64, to: i64) -> Option<Arc<Asked>> {
+        let last = self.part.lock().ok()?;
+        let part = last.as_ref().filter(|part| (part.from, part.to) == (from, to))?;
+        Some(Arc::clone(&part.asked))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Read once, by queries like any other; tiles are then cut from arrays and wait for no query.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -15,7 +15,7 @@ use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 use tq_udfs::lanes::words::{Words, WordsReading};
 use tq_udfs::lanes::{LaneSpan, sort_lane};
-use tq_udfs::overview::rows::{Row, SPAN_BYTES, TicksOfNames, rows_of};
+use tq_udfs::overview::rows::{Row, RowSpan, SPAN_BYTES, TicksOfNames, rows_of};
 use tq_udfs::relation::rows::Ties;
 
 use super::wire::Columns;
@@ -40,6 +40,10 @@ pub(super) struct Model {
     pub(super) reach: Option<(i64, i64)>,
     /// The reach of the tasks, and the share of lanes that are busy in each of many equal parts of it.
     busy: ((i64, i64), Vec<f32>),
+    /// First start and last finish of all runs, were they aligned at their starts.
+    aligned: Option<(i64, i64)>,
+    /// The same as `busy`, were they aligned, once somebody asks.
+    aligned_busy: OnceLock<Vec<f32>>,
     /// The lane of a run's location.
     lane_of: HashMap<(String, String), u32>,
     /// Tallies that no tile uses.
@@ -60,6 +64,40 @@ pub(super) struct Lane {
     /// The row of each task, by task, where there are many rows.
     row_of: Vec<(i64, u32)>,
     busy: i64,
+    /// How much later than the first run its run began.
+    shift: i64,
+}
+
+/// How instants are shown: as they were recorded, or with all runs moved to the start of the first one.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'m> {
+    pub(super) model: &'m Model,
+    is_aligned: bool,
+}
+
+impl<'m> Frame<'m> {
+    pub(super) fn as_recorded(model: &'m Model) -> Frame<'m> {
+        Frame { model, is_aligned: false }
+    }
+
+    pub(super) fn of(model: &'m Model, is_aligned: bool) -> Frame<'m> {
+        Frame { model, is_aligned }
+    }
+
+    /// What is subtracted from the instants of a lane.
+    pub(super) fn shift(self, lane: &Lane) -> i64 {
+        if self.is_aligned { lane.shift } else { 0 }
+    }
+
+    /// The same of the lane of a number, where there is one, or of a run.
+    pub(super) fn shift_of(self, lane: Option<u32>, run: Option<&str>) -> i64 {
+        if !self.is_aligned {
+            return 0;
+        }
+        let of_number = lane.and_then(|lane| self.model.lanes.get(lane as usize));
+        let of_run = || self.model.lanes.iter().find(|lane| run == Some(lane.run.as_str()));
+        of_number.or_else(of_run).map_or(0, |lane| self.shift(lane))
+    }
 }
 
 /// A name of tasks.
@@ -107,20 +145,38 @@ impl Model {
         });
         let (names, busy) = (names?, busy.map_err(|_| Problem::internal(&last_panic()))?);
         be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
+        let aligned = align(&mut lanes);
         // What the tasks took on their way is gone.
         let memory = tasks.memory;
         memory.shrink(tasks.read.len() * (TASK_BYTES - SPAN_BYTES));
         let of_lanes = lanes.iter().filter(|lane| !lane.rows.is_empty()).count();
         let busy = (reach.unwrap_or_default(), busy.map(|busy| busy.shares(of_lanes)).unwrap_or_default());
-        Ok(Model { lanes, names, reach, busy, lane_of, tallies: Mutex::default(), _memory: memory })
+        let (tallies, aligned_busy) = (Mutex::default(), OnceLock::new());
+        Ok(Model { lanes, names, reach, busy, aligned, aligned_busy, lane_of, tallies, _memory: memory })
     }
 
-    /// What else there is to see may lie before the first task or after the last one.
-    pub(super) fn reach_out(&mut self, other: Option<(i64, i64)>) {
-        self.reach = match (self.reach, other) {
+    /// What else there is to see may lie before the first task or after the last one: as recorded, and when runs are aligned.
+    pub(super) fn reach_out(&mut self, [recorded, aligned]: [Option<(i64, i64)>; 2]) {
+        let around = |reach: Option<(i64, i64)>, other: Option<(i64, i64)>| match (reach, other) {
             (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
             (reach, other) => reach.or(other),
         };
+        (self.reach, self.aligned) = (around(self.reach, recorded), around(self.aligned, aligned));
+    }
+
+    /// First start and last finish of all runs, were they aligned at their starts.
+    pub(super) fn aligned(&self) -> Option<(i64, i64)> {
+        self.aligned
+    }
+
+    /// First start and last finish of each run that has tasks with times.
+    pub(super) fn reach_of_runs(&self) -> HashMap<&str, (i64, i64)> {
+        let mut runs: HashMap<&str, (i64, i64)> = HashMap::new();
+        for (run, (first, last)) in self.lanes.iter().filter_map(|lane| Some((lane.run.as_str(), lane.reach()?))) {
+            let reach = runs.entry(run).or_insert((first, last));
+            *reach = (reach.0.min(first), reach.1.max(last));
+        }
+        runs
     }
 
     /// Whether all lanes are of one run.
@@ -162,7 +218,7 @@ impl Model {
     }
 
     /// The lanes, for the page.
-    pub(super) fn lane_columns(&self) -> Columns {
+    pub(super) fn lane_columns(&self, frame: Frame<'_>) -> Columns {
         let mut columns = Columns::default();
         let mut table = columns.table("lanes", self.lanes.len());
         table.texts("run", self.lanes.iter().map(|lane| Some(lane.run.as_str())));
@@ -174,17 +230,10 @@ impl Model {
         table.u16("rows", self.lanes.iter().map(|lane| lane.rows.len().min(ROWS_MAX) as u16));
         table.i64("tasks", self.lanes.iter().map(|lane| lane.rows.iter().map(|row| row.len() as i64).sum()));
         table.i64("busy", self.lanes.iter().map(|lane| lane.busy));
-        let spans = |lane: &Lane| {
-            lane.rows
-                .iter()
-                .filter(|row| !row.is_empty())
-                .map(|row| (row.span(0), row.span(row.len() - 1)))
-                .collect::<Vec<_>>()
+        let reach = |lane: &Lane| {
+            lane.reach().map(|(first, last)| (first - frame.shift(lane), last - frame.shift(lane))).unzip()
         };
-        let starts: Vec<_> =
-            self.lanes.iter().map(|lane| spans(lane).iter().map(|(first, _)| first.start).min()).collect();
-        let finishes: Vec<_> =
-            self.lanes.iter().map(|lane| spans(lane).iter().map(|(_, last)| last.finish).max()).collect();
+        let (starts, finishes): (Vec<_>, Vec<_>) = self.lanes.iter().map(reach).unzip();
         table.nullable("start", &starts);
         table.nullable("finish", &finishes);
         table.end();
@@ -192,8 +241,13 @@ impl Model {
     }
 
     /// How busy the lanes are over time, for the page.
-    pub(super) fn busy_columns(&self) -> Columns {
-        let ((from, to), shares) = &self.busy;
+    pub(super) fn busy_columns(&self, frame: Frame<'_>) -> Columns {
+        let (reach, shares) = &self.busy;
+        let (reach, shares) = match self.aligned.filter(|_| frame.is_aligned) {
+            Some(aligned) => (aligned, self.aligned_busy.get_or_init(|| self.busy_when_aligned(aligned))),
+            None => (*reach, shares),
+        };
+        let (from, to) = reach;
         let mut columns = Columns::default();
         columns.extra("from", json!(from.to_string()));
         columns.extra("to", json!(to.to_string()));
@@ -203,24 +257,49 @@ impl Model {
         columns
     }
 
-    /// The names, for the page.
-    pub(super) fn name_columns(&self) -> Columns {
+    fn busy_when_aligned(&self, reach: (i64, i64)) -> Vec<f32> {
+        let Some(mut busy) = BusyLanes::new(Some(reach)) else { return Vec::new() };
+        let lanes: Vec<&Lane> = self.lanes.iter().filter(|lane| !lane.rows.is_empty()).collect();
+        for lane in &lanes {
+            let mut spans: Vec<(i64, i64)> = lane.spans().map(|span| (span.start, span.finish)).collect();
+            spans.sort_unstable();
+            covered(spans, |start, finish| busy.add(start - lane.shift, finish - lane.shift));
+        }
+        busy.shares(lanes.len())
+    }
+
+    /// The names, for the page; those that it does not need are empty.
+    pub(super) fn name_columns(&self, needs: impl Fn(u32) -> bool) -> Columns {
+        let unneeded = Name { text: String::new(), kind: String::new(), colour: GREY, tasks: 0 };
+        let names: Vec<&Name> =
+            (0..).zip(&self.names).map(|(number, name)| if needs(number) { name } else { &unneeded }).collect();
         let mut columns = Columns::default();
-        let mut table = columns.table("names", self.names.len());
-        table.texts("name", self.names.iter().map(|name| Some(name.text.as_str())));
-        table.texts("kind", self.names.iter().map(|name| Some(name.kind.as_str())));
-        table.u16("colour", self.names.iter().map(|name| name.colour));
-        table.i64("tasks", self.names.iter().map(|name| name.tasks));
+        let mut table = columns.table("names", names.len());
+        table.texts("name", names.iter().map(|name| Some(name.text.as_str())));
+        table.texts("kind", names.iter().map(|name| Some(name.kind.as_str())));
+        table.u16("colour", names.iter().map(|name| name.colour));
+        table.i64("tasks", names.iter().map(|name| name.tasks));
         table.end();
         columns
     }
 }
 
 impl Lane {
+    fn spans(&self) -> impl Iterator<Item = RowSpan> {
+        self.rows.iter().flat_map(|row| (0..row.len()).map(|place| row.span(place)))
+    }
+
+    /// First start and last finish of its tasks.
+    fn reach(&self) -> Option<(i64, i64)> {
+        let rows = self.rows.iter().filter(|row| !row.is_empty());
+        let ends = rows.map(|row| (row.span(0).start, row.span(row.len() - 1).finish));
+        ends.reduce(|(first, last), (start, finish)| (first.min(start), last.max(finish)))
+    }
+
     /// Gives its tasks their rows.
     fn fill(&mut self, mut spans: Vec<LaneSpan>, read: &[Read], mut busy: Option<&mut BusyLanes>) {
         sort_lane(&mut spans, &Ties::by_row());
-        covered(&spans, |start, finish| {
+        covered(spans.iter().map(|span| (span.start, span.finish)), |start, finish| {
             self.busy = self.busy.saturating_add(finish.saturating_sub(start));
             if let Some(busy) = &mut busy {
                 busy.add(start, finish);
@@ -242,7 +321,18 @@ impl Lane {
     /// A location that is in no list: that of tasks without one.
     fn unknown(run: String, location: String) -> Lane {
         let (name, role, parent) = (None, None, None);
-        Lane { run, location, name, kind: String::new(), role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0 }
+        Lane {
+            run,
+            location,
+            name,
+            kind: String::new(),
+            role,
+            parent,
+            rows: Vec::new(),
+            row_of: Vec::new(),
+            busy: 0,
+            shift: 0,
+        }
     }
 }
 
@@ -288,15 +378,29 @@ fn be_as_busy_as_reports_say(
 }
 
 /// The stretches of time that sorted spans cover.
-fn covered(spans: &[LaneSpan], mut found: impl FnMut(i64, i64)) {
+fn covered(spans: impl IntoIterator<Item = (i64, i64)>, mut found: impl FnMut(i64, i64)) {
     let mut until = i64::MIN;
-    for span in spans {
-        let fresh = span.start.max(until);
-        if fresh < span.finish {
-            found(fresh, span.finish);
-            until = span.finish;
+    for (start, finish) in spans {
+        let fresh = start.max(until);
+        if fresh < finish {
+            found(fresh, finish);
+            until = finish;
         }
     }
+}
+
+/// Tells each lane how much later than the first run its run began; the reach of all runs, were they to begin together.
+fn align(lanes: &mut [Lane]) -> Option<(i64, i64)> {
+    let mut starts: HashMap<String, i64> = HashMap::new();
+    for (run, (first, _)) in lanes.iter().filter_map(|lane| Some((&lane.run, lane.reach()?))) {
+        starts.entry(run.clone()).and_modify(|start| *start = (*start).min(first)).or_insert(first);
+    }
+    let begin = *starts.values().min()?;
+    for lane in lanes.iter_mut() {
+        lane.shift = starts.get(&lane.run).map_or(0, |start| start.saturating_sub(begin));
+    }
+    let last = lanes.iter().filter_map(|lane| Some(lane.reach()?.1 - lane.shift)).max()?;
+    Some((begin, last.max(begin.saturating_add(1))))
 }
 
 /// Bins of the picture of the whole.
@@ -379,7 +483,7 @@ fn lanes(rows: &RecordBatch, picture: &Picture) -> Result<Vec<Lane>, Failure> {
         let (run, location) = (text(0, row).unwrap_or_default(), text(1, row).unwrap_or_default());
         let parent = text(5, row).and_then(|parent| of_text.get(&(run.clone(), parent)).copied());
         let (name, kind, role) = (text(2, row), text(3, row).unwrap_or_default(), text(4, row));
-        Lane { run, location, name, kind, role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0 }
+        Lane { run, location, name, kind, role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0, shift: 0 }
     };
     Ok(order.into_iter().map(lane).collect())
 }

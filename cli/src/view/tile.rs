@@ -3,12 +3,15 @@
 //! Tasks that are wide enough are there themselves; the others are summed up by bin, so that none is missing and none is drawn where
 //! it is not.
 
+use std::cell::Cell;
+use std::collections::HashSet;
+
 use serde_json::json;
 use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 use tq_udfs::overview::rows::{RowBin, RowSpan};
 
-use super::model::{Model, ROWS_MAX};
+use super::model::{Frame, ROWS_MAX};
 use super::wire::Columns;
 
 /// What is asked.
@@ -19,36 +22,66 @@ pub(super) struct Asked {
     pub(super) lanes: Vec<u32>,
 }
 
+/// A tile.
+pub(super) struct Cut {
+    pub(super) columns: Columns,
+    /// How many tasks it sums up that a closer look would draw.
+    pub(super) summed: u64,
+    /// The names that are in it.
+    pub(super) names: HashSet<u32>,
+}
+
 /// Bins of a tile: more than a screen has pixels.
 pub(super) const BINS_MAX: usize = 4096;
 /// A task of so many bins is drawn itself.
 const WIDE: u64 = 2;
 
-/// Cuts a tile; `None` when a bin would be longer than a BIGINT.
-pub(super) fn cut(model: &Model, asked: &Asked) -> Option<Columns> {
+/// Cuts a tile; `None` when a bin would be longer, or an instant greater, than a BIGINT.
+pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Option<Cut> {
+    let model = frame.model;
     let length = asked.from.abs_diff(asked.to);
     let bins = asked.bins.clamp(1, BINS_MAX).min(usize::try_from(length).unwrap_or(usize::MAX).max(1));
     let edges = Edges::new(asked.from, asked.to, bins)?;
-    let wide = (length / bins as u64).saturating_mul(WIDE).max(1);
+    let wide = least_drawn(asked.from, asked.to, bins);
     let (mut tasks, mut groups, mut summed) = (Vec::new(), Vec::new(), Vec::new());
+    let is_wide = |start: i64, finish: i64| finish.abs_diff(start) >= wide;
+    let lasting = Cell::new(0);
+    let is_summed = |start: i64, finish: i64| {
+        let is_summed = !is_wide(start, finish);
+        // What takes no time is drawn at no zoom.
+        lasting.set(lasting.get() + u64::from(is_summed && start < finish));
+        is_summed
+    };
     model.with_tally(|tally| {
-        let rows = asked.lanes.iter().filter_map(|&lane| Some((lane, model.lanes.get(lane as usize)?)));
-        let rows = rows.flat_map(|(lane, of)| {
-            (0..).zip(of.rows.iter().take(ROWS_MAX)).map(move |(number, row)| (lane, number, row))
-        });
-        for (lane, number, row) in rows {
-            let number: u16 = number;
-            let is_wide = |start: i64, finish: i64| finish.abs_diff(start) >= wide;
-            let wide = row.within(asked.from, asked.to).map(|place| row.span(place));
-            tasks.extend(wide.filter(|span| is_wide(span.start, span.finish)).map(|span| (lane, number, span)));
-            let before = summed.len();
-            row.bins(&edges, tally, |start, finish| !is_wide(start, finish), |bin| summed.push(bin));
-            if summed.len() > before {
-                groups.push((lane, number, (summed.len() - before) as u32));
+        for (&lane, of) in asked.lanes.iter().filter_map(|lane| Some((lane, model.lanes.get(*lane as usize)?))) {
+            let shift = frame.shift(of);
+            let (from, to) = (asked.from.checked_add(shift)?, asked.to.checked_add(shift)?);
+            let edges = Edges::new(from, to, bins)?;
+            for (number, row) in (0_u16..).zip(of.rows.iter().take(ROWS_MAX)) {
+                let wide = row.within(from, to).map(|place| row.span(place));
+                let wide = wide.filter(|span| is_wide(span.start, span.finish));
+                tasks.extend(wide.map(|span| (lane, number, shifted(span, shift))));
+                let before = summed.len();
+                row.bins(&edges, tally, is_summed, |bin| summed.push(bin));
+                if summed.len() > before {
+                    groups.push((lane, number, (summed.len() - before) as u32));
+                }
             }
         }
-    });
-    Some(columns(asked, &edges, &tasks, &groups, &summed))
+        Some(())
+    })?;
+    let names = tasks.iter().map(|(.., span)| span.name).chain(summed.iter().map(|bin| bin.name));
+    let names = names.filter(|name| *name != NONE).collect();
+    Some(Cut { columns: columns(asked, &edges, &tasks, &groups, &summed), summed: lasting.get(), names })
+}
+
+/// The ticks from which on a task is drawn itself.
+pub(super) fn least_drawn(from: i64, to: i64, bins: usize) -> u64 {
+    (from.abs_diff(to) / bins as u64).saturating_mul(WIDE).max(1)
+}
+
+fn shifted(span: RowSpan, shift: i64) -> RowSpan {
+    RowSpan { start: span.start - shift, finish: span.finish - shift, ..span }
 }
 
 fn columns(

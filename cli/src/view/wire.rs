@@ -39,6 +39,17 @@ impl Columns {
         self.extras.insert(name.to_owned(), value);
     }
 
+    /// What stands beside the tables.
+    pub(super) fn said(&self, name: &str) -> Option<&Value> {
+        self.extras.get(name)
+    }
+
+    /// The rows of a table that is complete.
+    pub(super) fn rows_of(&self, name: &str) -> u64 {
+        let table = self.tables.iter().find(|table| table["name"] == name);
+        table.and_then(|table| table["rows"].as_u64()).unwrap_or(0)
+    }
+
     pub(super) fn table(&mut self, name: &'static str, rows: usize) -> Table<'_> {
         Table { columns: self, name, rows, described: Vec::new() }
     }

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stderr, reason = "whoever runs the tests is told what was skipped")]
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -60,13 +60,32 @@ impl WebDriverCompatibleCommand for Log {
 /// A browser with the page of a trace.
 struct Browser {
     client: Client,
-    _view: View,
     _driver: Driver,
+    /// Who serves the page.
+    _view: Option<View>,
 }
 
 impl Browser {
     /// Opens the page and waits for its first picture; `None` where there is no browser.
     async fn with(view: View, state: &str) -> Option<Browser> {
+        let mut browser = Browser::start().await?;
+        browser.client.goto(&format!("http://127.0.0.1:{}/{}/{state}", view.port, view.token)).await.unwrap();
+        browser._view = Some(view);
+        browser.wait_for_picture().await;
+        Some(browser)
+    }
+
+    /// Opens a report, and the frame in it that has the time line.
+    async fn with_report(page: &Path) -> Option<Browser> {
+        let browser = Browser::start().await?;
+        browser.client.goto(url::Url::from_file_path(page).unwrap().as_str()).await.unwrap();
+        browser.wait_for("return !document.getElementById('time-line').hidden").await;
+        browser.client.find(Locator::Css("iframe")).await.unwrap().enter_frame().await.unwrap();
+        browser.wait_for_picture().await;
+        Some(browser)
+    }
+
+    async fn start() -> Option<Browser> {
         let driver = program(&["chromedriver"])?;
         let chromium = program(&["chromium", "google-chrome", "chromium-browser"])?;
         let mut driver =
@@ -84,12 +103,14 @@ impl Browser {
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let client =
             builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{}", port.unwrap())).await.unwrap();
-        client.goto(&format!("http://127.0.0.1:{}/{}/{state}", view.port, view.token)).await.unwrap();
-        let browser = Browser { client, _view: view, _driver: driver };
-        browser
-            .wait_for("return document.getElementById('notice').hidden && !!document.getElementById('lanes').timeline")
-            .await;
-        Some(browser)
+        Some(Browser { client, _driver: driver, _view: None })
+    }
+
+    async fn wait_for_picture(&self) {
+        self.wait_for(
+            "return document.getElementById('notice').hidden && !!document.getElementById('lanes')?.timeline",
+        )
+        .await;
     }
 
     async fn run(&self, script: &str) -> Value {
@@ -330,6 +351,29 @@ fn hostile_names_and_late_times_are_only_shown() {
         assert_eq!(page.run("return document.querySelectorAll('img, script:not([src])').length").await, json!(0));
         assert!(!page.client.title().await.unwrap().contains('x') || page.client.title().await.unwrap().contains("tq"));
         page.wait_for("return location.hash.includes('task=1')").await;
+        page.close().await;
+    });
+}
+
+/// The time line of a report is the page without a server, from a file.
+#[test]
+fn a_report_has_the_time_line_inside() {
+    in_browser(async {
+        let place = Place::with_links();
+        let written = place.tq("report run.json --html -o page.html");
+        assert_eq!(written.status, Some(0), "{}", written.stderr);
+        let page = place.0.path().join("page.html");
+        let Some(page) = Browser::with_report(&page).await else { return };
+        // What needs a server is not offered, what is enclosed is.
+        let seen = "return [...document.querySelectorAll('button')].filter((one) => one.checkVisibility()).map((one) => one.textContent)";
+        let seen = page.run(seen).await.to_string();
+        assert!(seen.contains("Critical path") && !seen.contains("SQL"), "{seen}");
+        page.run("document.getElementById('search').focus()").await;
+        page.press("^[ac]$\u{e007}").await;
+        page.wait_for_text("#hits", "2 hits").await;
+        let place = "const { timeline } = document.getElementById('lanes'), lane = timeline.scene.trace.lanes.findIndex((lane) => lane.location.endsWith('W1'));
+            return timeline.shownTasks(lane).map((hit) => Number(hit.start)).join()";
+        assert_eq!(page.run(place).await, json!("20000"));
         page.close().await;
     });
 }

@@ -656,7 +656,7 @@ fn names_are_no_markup() {
         assert!(!text.lines().any(|line| line.starts_with("# heading") || line == "```"), "{text}");
         assert!(!text.contains("https://evil") && !text.contains("| a | b"), "{text}");
     }
-    let html = place.tq("report hostile.json --html").stdout;
+    let html = place.tq("report hostile.json --html --no-timeline").stdout;
     let svg = place.tq("query hostile.json --format svg -c 'SELECT * FROM tasks'").stdout;
     place.tq("check hostile.json --query a.sql --junit check.xml");
     for text in [&html, &svg, &place.read("check.xml")] {
@@ -666,6 +666,15 @@ fn names_are_no_markup() {
         );
     }
     assert!(html.contains("script-src 'none'"));
+    // The time line brings two scripts, known by their hashes; names come packed, and as text.
+    let html = place.tq("report hostile.json --html").stdout;
+    let policy = html.split("Content-Security-Policy\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    let scripts = policy.split("; ").find(|rule| rule.starts_with("script-src ")).unwrap();
+    assert!(scripts.matches("'sha256-").count() == 2 && !scripts.contains("unsafe"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("http"), "{policy}");
+    assert_eq!(html.matches("<script").count(), 1, "that of the frame stands in its attribute, escaped");
+    let frame = html.split("<iframe").nth(1).unwrap().split("</iframe>").next().unwrap();
+    assert!(!frame.contains("alert(") && !frame.contains("evil"), "names are packed");
     // A page of a stranger's own.
     place.write(
         "page.md",

@@ -246,6 +246,73 @@ fn counters_have_the_least_the_greatest_and_the_last_value_of_each_bin() {
     assert_eq!(view.get("counter?number=1&from=0&to=10&bins=1").status, 400);
 }
 
+/// Run `b` is `a` once more, 1000 ns later and with a `work` that takes three times as long.
+#[test]
+fn runs_are_aligned_at_their_starts() {
+    let place = Place::new();
+    place.write("a.csv", "name,location,start_ns,finish_ns\nload,w,0,100\nwork,w,100,200\n");
+    place.write("b.csv", "name,location,start_ns,finish_ns\nload,w,1000,1100\nwork,w,1100,1400\n");
+    let view = View::of(place, &["a.csv", "b.csv"]);
+    let info = view.get("info").json();
+    assert_eq!((&info["start"], &info["finish"]), (&"0".into(), &"1400".into()));
+    assert_eq!((&info["aligned"]["start"], &info["aligned"]["finish"]), (&"0".into(), &"400".into()));
+    assert_eq!(info["runs"][1]["start"], "1000");
+    let starts = |path: &str, table: &str, column: &str| {
+        let answer = view.get(path);
+        let (header, body) = answer.columns();
+        integers((&header, body), table, column)
+    };
+    assert_eq!(starts("lanes", "lanes", "start"), [0, 1000]);
+    assert_eq!(starts("lanes?aligned=1", "lanes", "start"), [0, 0]);
+    assert_eq!(starts("lanes?aligned=1", "lanes", "finish"), [200, 400]);
+    assert_eq!(starts("tile?from=0&to=1400&bins=1400&lanes=0-9", "tasks", "start"), [0, 100, 1000, 1100]);
+    assert_eq!(starts("tile?from=0&to=400&bins=400&lanes=0-9&aligned=1", "tasks", "start"), [0, 100, 0, 100]);
+    // Sums of what is short, too.
+    assert_eq!(starts("tile?from=0&to=400&bins=2&lanes=0-9&aligned=1", "bins", "bin"), [0, 0, 1]);
+    assert_eq!(starts("search?pattern=work&aligned=1", "hits", "start"), [100, 100]);
+    assert_eq!(starts("layer?name=differences&aligned=1", "spans", "start"), [100, 0, 100, 0]);
+    let answer = view.get("layer?name=differences");
+    let (header, body) = answer.columns();
+    let factors = integers((&header, body), "spans", "value").into_iter().map(|bits| f64::from_bits(bits as u64));
+    assert_eq!(factors.collect::<Vec<_>>(), [3.0, 1.0, 1.0 / 3.0, 1.0]);
+    let work = view.ask("sql", "SELECT task FROM tasks WHERE run = 'b' AND name = 'work'");
+    let (header, body) = work.columns();
+    let task = integers((&header, body), "rows", "task")[0];
+    assert_eq!(view.get(&format!("task?task={task}&aligned=1")).json()["start"], "100");
+    let busy = view.get("busy?aligned=1");
+    assert_eq!(busy.columns().0["to"], "400");
+    let far = view.get("tile?from=0&to=9223372036854775807&bins=8&lanes=0-9&aligned=1");
+    assert_eq!(far.status, 400);
+}
+
+#[test]
+fn layers_show_what_waited_and_what_happened() {
+    let view = View::of(Place::with_links(), &["run.json"]);
+    let spans = |name: &str, column: &str| {
+        let answer = view.get(&format!("layer?name={name}"));
+        let (header, body) = answer.columns();
+        integers((&header, body), "spans", column)
+    };
+    // c could run when a was done, 10 µs before it did; its row is known.
+    assert_eq!((spans("readiness", "start"), spans("readiness", "finish")), (vec![40_000], vec![50_000]));
+    assert_eq!(spans("readiness", "row"), [0]);
+    assert_eq!(spans("events", "start"), [] as [i64; 0]);
+    assert_eq!(spans("differences", "start"), [] as [i64; 0]);
+}
+
+/// Ranges are cut from what was read, wherever the trace has gone meanwhile.
+#[test]
+fn a_range_needs_the_trace_no_more() {
+    let place = Place::new();
+    let trace = place.0.path().join("run.json");
+    let view = View::of(place, &["run.json"]);
+    std::fs::remove_file(trace).unwrap();
+    let slice = view.ask("sql?from=55000&to=80000", "SELECT start FROM tasks ORDER BY start");
+    let (header, body) = slice.columns();
+    assert_eq!(integers((&header, body), "rows", "start"), [20_000, 50_000]);
+    assert_eq!(view.ask("sql?from=80000&to=55000", "SELECT 1").status, 400);
+}
+
 /// Many tasks at once are many rows; search finds the row of each.
 #[test]
 fn rows_of_tasks_that_overlap() {

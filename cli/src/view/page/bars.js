@@ -5,7 +5,9 @@
  */
 
 import { barPlace } from './lanes.js';
+import { OWN_LAYER } from './layers.js';
 import { STRIP_LINES } from './strips.js';
+/** @import { Colouring } from './colouring.js' */
 /** @import { LaneRow } from './lanes.js' */
 /** @import { Colours } from './palette.js' */
 /** @import { Strips } from './strips.js' */
@@ -13,7 +15,7 @@ import { STRIP_LINES } from './strips.js';
 /** @import { Trace } from './trace.js' */
 /** @import { View } from './view.js' */
 
-/** @typedef {{context: CanvasRenderingContext2D, view: View, trace: Trace, colours: Colours, ratio: number, strips: Strips}} Brush */
+/** @typedef {{context: CanvasRenderingContext2D, view: View, trace: Trace, colours: Colours, colouring: Colouring, labels: Map<bigint, string>, ratio: number, strips: Strips}} Brush */
 /** @typedef {{y: number, height: number, isShown: boolean, strip: number}} BarRow where a row of tasks is drawn; its strip, once it has one */
 /** @typedef {{kind: 'task', lane: number, row: number, task: bigint, name: number, start: bigint, finish: bigint}} TaskHit */
 /** @typedef {{kind: 'sum', lane: number, row: number, name: number, count: number, busy: number, share: number}} SumHit */
@@ -30,25 +32,32 @@ export function drawLane(brush, place, lane, segments) {
   let hasSums = false;
   const rows = brush.trace.lanes[lane].rows;
   const places = Array.from({ length: place.strips.length ? 1 : rows }, (_, row) => ({ ...barPlace(place, lane, row), strip: -1 }));
-  for (const segment of segments) {
-    hasSums = drawSums(brush, places, segment) || hasSums;
-    drawTasks(brush, places, segment);
-  }
+  for (const segment of segments) hasSums = drawSums(brush, lane, places, segment) || hasSums;
+  /** Tasks of several segments: one bar each. @type {Set<bigint>} */
+  const drawn = new Set();
+  for (const segment of segments) drawTasks(brush, lane, places, segment, drawn);
   return hasSums;
 }
 
-/** @param {Brush} brush @param {BarRow[]} places of the lane's rows @param {Segment} segment */
-function drawTasks(brush, places, segment) {
-  const { view, trace, colours, ratio, strips } = brush;
-  const { rows, starts, finishes, names, hues } = segment.lane;
+/** @param {Brush} brush @param {number} lane @param {BarRow[]} places of the lane's rows @param {Segment} segment @param {Set<bigint>} drawn */
+function drawTasks(brush, lane, places, segment, drawn) {
+  const { view, trace, colours, colouring, labels, ratio, strips } = brush;
+  const { rows, starts, finishes, names, tasks } = segment.lane;
+  const hues = colouring.huesOf(segment.lane, lane);
+  const showsLabels = colouring.shows(OWN_LAYER);
   const { left, right } = segment;
   const origin = view.x(segment.tile.range.from);
   const scale = view.pixelsPerTick;
   for (let at = 0; at < rows.length; at++) {
-    const start = Math.max(origin + starts[at] * scale, left);
-    const finish = Math.min(origin + finishes[at] * scale, right);
+    const [from, to] = [origin + starts[at] * scale, origin + finishes[at] * scale];
     const place = places[rows[at]];
-    if (finish < start || !place?.isShown) continue;
+    if (to < left || from > right || !place?.isShown) continue;
+    if (from < left || to > right) {
+      if (drawn.has(tasks[at])) continue;
+      drawn.add(tasks[at]);
+    }
+    const [start, finish] = [Math.max(from, 0), Math.min(to, view.width)];
+    if (finish < start) continue;
     if (finish - start < LEAST_BAR) {
       const x = Math.round(start * ratio);
       const gap = finish - start > 2.5 ? ratio : 0;
@@ -57,8 +66,11 @@ function drawTasks(brush, places, segment) {
     } else {
       const width = drawBar(brush, start, finish, place, colours.hues[hues[at]].fill);
       if (width < LEAST_LABEL || place.height < 12) continue;
+      const label = labels.get(tasks[at]);
+      // A layer that is drawn above the bars brings its own.
+      if (label && !showsLabels) continue;
       const duration = trace.clock.text(finishes[at] - starts[at]);
-      drawLabel(brush, trace.nameOf(names[at]), duration, start, place.y, width, colours.hues[hues[at]].ink);
+      drawLabel(brush, label ?? trace.nameOf(names[at]), duration, start, place.y, width, colours.hues[hues[at]].ink);
     }
   }
 }
@@ -108,9 +120,9 @@ function textWidth(context, text) {
   return width;
 }
 
-/** @param {Brush} brush @param {BarRow[]} places @param {Segment} segment @returns {boolean} whether there were any */
-function drawSums(brush, places, segment) {
-  const { trace, colours, ratio, strips } = brush;
+/** @param {Brush} brush @param {number} lane @param {BarRow[]} places @param {Segment} segment @returns {boolean} whether there were any */
+function drawSums(brush, lane, places, segment) {
+  const { colours, colouring, ratio, strips } = brush;
   const { bin, busy, name } = segment.tile.sums;
   const { origin, width } = binGeometry(brush.view, segment);
   const { left, right } = segment;
@@ -125,7 +137,7 @@ function drawSums(brush, places, segment) {
       if (finish <= start) continue;
       const x = Math.round(start * ratio);
       const lines = Math.max(Math.round(Math.min(busy[at], 1) * STRIP_LINES), 1);
-      strips.fill(place.strip, x, Math.max(Math.round(finish * ratio), x + 1), lines, colours.hues[trace.hueOf(name[at])].softPixel);
+      strips.fill(place.strip, x, Math.max(Math.round(finish * ratio), x + 1), lines, colours.hues[colouring.hueOf(lane, name[at], null)].softPixel);
       isAny = true;
     }
   }

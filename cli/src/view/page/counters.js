@@ -4,10 +4,12 @@
  * has until the wanted tile is there.
  */
 
+import { enclosed } from './enclosed.js';
 import { binsFor } from './tiles.js';
-import { address, fetchColumns, Latest } from './wire.js';
+import { address, fetchColumns, Latest, unpackColumns } from './wire.js';
 import { overlap, tileRange } from './view.js';
 /** @import { Range } from './view.js' */
+/** @import { Answer } from './wire.js' */
 
 /**
  * @typedef {object} CounterTile
@@ -42,6 +44,7 @@ export class Counters {
 
   /** Sees to it that series get their tile of a range. @param {Range} view @param {number} width in pixels @param {number[]} visible */
   want(view, width, visible) {
+    if (enclosed) return this.unpack(visible);
     const range = tileRange(view, this.bounds);
     const shown = overlap(view, this.bounds);
     if (!shown) return;
@@ -55,23 +58,33 @@ export class Counters {
     const ready = new Set(this.tiles.filter((tile) => fits(tile.range)).map((tile) => tile.number));
     for (const number of visible) {
       if (this.pending.size >= MOST_AT_ONCE) return;
-      if (!ready.has(number) && !this.pending.has(number)) this.ask(number, range, binsFor(width));
+      if (ready.has(number) || this.pending.has(number)) continue;
+      const url = address('counter', { number, from: range.from, to: range.to, bins: binsFor(width) });
+      this.ask(number, range, (signal) => fetchColumns(url, { signal }));
     }
   }
 
-  /** @param {number} number @param {Range} range @param {number} bins */
-  async ask(number, range, bins) {
+  /** In a page without a server, a series has one tile at most: that of the whole trace. @param {number[]} visible */
+  unpack(visible) {
+    for (const { number, data } of enclosed?.counters ?? []) {
+      const isKnown = this.pending.has(number) || this.tiles.some((tile) => tile.number === number);
+      if (visible.includes(number) && !isKnown) this.ask(number, this.bounds, () => unpackColumns(data));
+    }
+  }
+
+  /** @param {number} number @param {Range} range @param {(signal: AbortSignal) => Promise<Answer>} fetched */
+  async ask(number, range, fetched) {
     const mine = { range, latest: new Latest() };
     this.pending.set(number, mine);
     let isBroken = false;
     try {
-      const url = address('counter', { number, from: range.from, to: range.to, bins });
-      const answer = await mine.latest.run((signal) => fetchColumns(url, { signal }));
+      const answer = await mine.latest.run(fetched);
       if (!answer) return;
       const points = answer.table('points');
       const [bin, least, most, last] = ['bin', 'least', 'most', 'last'].map((name) => points.numbers(name));
-      const before = answer.header.before ?? null;
-      this.tiles.push({ number, range, binTicks: Number(range.to - range.from) / bins, before, bin, least, most, last });
+      const { before = null, from, to, bins } = answer.header;
+      const covered = { from: BigInt(from), to: BigInt(to) };
+      this.tiles.push({ number, range: covered, binTicks: Number(covered.to - covered.from) / bins, before, bin, least, most, last });
       if (this.tiles.length > MOST_COUNTER_TILES) this.tiles.shift();
     } catch (error) {
       isBroken = true;
@@ -82,6 +95,14 @@ export class Counters {
         if (!isBroken) this.arrived();
       }
     }
+  }
+
+  /** Lets go of all, where instants mean something else. @param {Range} bounds */
+  forget(bounds) {
+    for (const { latest } of this.pending.values()) latest.abort();
+    this.pending.clear();
+    this.tiles = [];
+    this.bounds = bounds;
   }
 
   /** The tiles of a series in the order in which they suit a zoom. @param {number} number @param {number} ticksPerPixel */

@@ -4,6 +4,14 @@
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
+/** What cannot be seen, or turns the direction of what follows, is written out, as reports do. */
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** @param {string} text */
+export function visible(text) {
+  return text.replace(HIDDEN, (letter) => `\\u{${letter.charCodeAt(0).toString(16)}}`);
+}
+
 /**
  * Makes an element: properties that start with `on` become listeners, `class` and names with a dash attributes, others properties.
  * @template {keyof HTMLElementTagNameMap} T
@@ -14,10 +22,11 @@ export function make(tag, properties = {}, ...children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (name === 'class' || name === 'role' || name.includes('-')) element.setAttribute(name, String(value));
+    else if (name === 'class' || name === 'role' || name.includes('-')) element.setAttribute(name, visible(String(value)));
+    else if (name === 'title') element.title = visible(value);
     else /** @type {any} */ (element)[name] = value;
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  for (const child of children) if (child instanceof Node || child) element.append(child instanceof Node ? child : visible(child));
   return element;
 }
 
@@ -39,9 +48,16 @@ export function showError(error) {
   const banner = part('banner');
   banner.hidden = false;
   banner.replaceChildren(
-    make('strong', {}, message || String(error)), hint ? make('span', {}, hint) : '',
+    make('strong', {}, withCode(message || String(error))), hint ? make('span', {}, withCode(hint)) : '',
     make('button', { type: 'button', class: 'quiet', 'aria-label': 'Dismiss the message', onclick: hideError }, '×'),
   );
+}
+
+/** What stands between backticks in a message is code. @param {string} text */
+function withCode(text) {
+  const parts = make('span', {});
+  text.split('`').forEach((part, at) => parts.append(at % 2 ? make('code', {}, part) : part));
+  return parts;
 }
 
 export function hideError() {

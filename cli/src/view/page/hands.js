@@ -1,6 +1,6 @@
 /**
  * Input on the timeline: wheel, pointer and keys. The wheel scrolls rows, with Ctrl it zooms at the pointer, sideways or
- * with Shift it pans; dragging selects a range, with Shift it pans; a click selects a task.
+ * with Shift it pans; dragging selects a range, with Shift it pans; a click selects a task. A finger pans, two zoom.
  */
 
 import { isTyping, part } from './dom.js';
@@ -23,7 +23,7 @@ export const KEY_HELP = [
 /** @type {[string, string][]} */
 export const POINTER_HELP = [
   ['Wheel', 'scroll the lanes'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'pan'], ['Drag', 'select a range of time'],
-  ['Shift + drag', 'pan'], ['Click', 'select a task'], ['Double click', 'zoom to a task'],
+  ['Shift + drag, a finger', 'pan'], ['Two fingers', 'zoom'], ['Click', 'select a task'], ['Double click', 'zoom to a task'],
 ];
 
 export class Hands {
@@ -37,13 +37,15 @@ export class Hands {
     this.pointer = null;
     /** @type {{id: number, x: number, y: number, anchor: bigint, isPan: boolean, isDrag: boolean} | null} */
     this.press = null;
+    /** Where fingers are, by pointer. @type {Map<number, number>} */
+    this.fingers = new Map();
     const { canvas, rulerCanvas } = timeline;
     for (const surface of [canvas, rulerCanvas]) {
       surface.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
       surface.addEventListener('pointerdown', (event) => this.down(event));
       surface.addEventListener('pointermove', (event) => this.moved(event));
       surface.addEventListener('pointerup', (event) => this.up(event));
-      surface.addEventListener('pointercancel', () => { this.press = null; });
+      surface.addEventListener('pointercancel', (event) => { this.press = null; this.fingers.delete(event.pointerId); });
       surface.addEventListener('pointerleave', () => this.left());
     }
     canvas.addEventListener('dblclick', () => this.guide.zoomToSelection());
@@ -67,7 +69,9 @@ export class Hands {
   down(event) {
     if (event.button > 1) return;
     const { view } = this.scene;
-    const isPan = event.shiftKey || event.button === 1;
+    const isFinger = event.pointerType === 'touch';
+    if (isFinger) this.fingers.set(event.pointerId, event.offsetX);
+    const isPan = isFinger || event.shiftKey || event.button === 1;
     this.press = { id: event.pointerId, x: event.offsetX, y: event.offsetY, anchor: view.tick(event.offsetX), isPan, isDrag: false };
     /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
   }
@@ -75,6 +79,7 @@ export class Hands {
   /** @param {PointerEvent} event */
   moved(event) {
     const { offsetX, offsetY } = event;
+    if (this.fingers.size > 1) return this.pinch(event);
     this.pointer = offsetX;
     const { press } = this;
     if (!press) return this.hover(event);
@@ -83,6 +88,17 @@ export class Hands {
     showTip(null, this.scene.trace, 0, 0);
     if (press.isPan) this.drag(press, offsetX, offsetY);
     else this.stretch(press.anchor, this.scene.view.tick(offsetX));
+  }
+
+  /** Two fingers keep below them what was there. @param {PointerEvent} event */
+  pinch({ pointerId, offsetX }) {
+    const before = this.fingers.get(pointerId);
+    const other = [...this.fingers].find(([id]) => id !== pointerId)?.[1];
+    if (before === undefined || other === undefined) return;
+    this.fingers.set(pointerId, offsetX);
+    this.press = null;
+    const [was, is] = [before, offsetX].map((x) => Math.max(Math.abs(x - other), 1));
+    this.scene.view.zoom(was / is, other, true);
   }
 
   /** @param {{x: number, y: number}} press @param {number} x @param {number} y */
@@ -101,7 +117,7 @@ export class Hands {
 
   /** @param {PointerEvent} event */
   hover(event) {
-    const hit = event.target === this.timeline.canvas ? this.timeline.hit(event.offsetX, event.offsetY) : null;
+    const hit = event.target === this.timeline.canvas ? this.timeline.sight(event.offsetX, event.offsetY) : null;
     this.timeline.hover(hit);
     this.timeline.canvas.style.cursor = hit?.kind === 'task' ? 'pointer' : 'default';
     showTip(hit, this.scene.trace, event.clientX, event.clientY);
@@ -111,6 +127,7 @@ export class Hands {
   up(event) {
     const { press } = this;
     this.press = null;
+    this.fingers.delete(event.pointerId);
     if (!press) return;
     const { state } = this.scene;
     if (press.isDrag) {
@@ -143,11 +160,11 @@ export class Hands {
     const action = this.actions()[event.key] ?? this.actions()[event.key.toLowerCase()];
     if (!action) return;
     showTip(null, this.scene.trace, 0, 0);
-    action();
-    event.preventDefault();
+    // What cannot scroll here may scroll the page around.
+    if (action() !== false) event.preventDefault();
   }
 
-  /** What each key does. @returns {Record<string, () => void>} */
+  /** What each key does. @returns {Record<string, () => unknown>} */
   actions() {
     const { view, state } = this.scene;
     const { guide } = this;
@@ -169,8 +186,11 @@ export class Hands {
     this.scene.view.zoom(factor, this.pointer ?? this.scene.view.width / 2);
   }
 
-  /** @param {number} pixels */
+  /** @param {number} pixels @returns {boolean} whether there was something to scroll */
   scroll(pixels) {
-    this.timeline.scroller.scrollTop += pixels;
+    const { scroller } = this.timeline;
+    const before = scroller.scrollTop;
+    scroller.scrollTop += pixels;
+    return scroller.scrollTop !== before;
   }
 }

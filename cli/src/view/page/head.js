@@ -3,16 +3,20 @@
  * told of the selection.
  */
 
-import { byId, make, part } from './dom.js';
+import { byId, make, part, showError, visible } from './dom.js';
+import { enclosed, isAnswered } from './enclosed.js';
 import { KEY_HELP, POINTER_HELP } from './hands.js';
-import { LAYER_TITLES } from './layers.js';
+import { LAYER_TITLES, layersOf, PATH_LAYER } from './layers.js';
 import { valueText } from './series.js';
 import { grouped } from './ticks.js';
+import { address } from './wire.js';
 /** @import { Guide } from './guide.js' */
-/** @import { Order } from './state.js' */
+/** @import { Colour, Order } from './state.js' */
 /** @import { Scene, Timeline } from './timeline.js' */
 
 const SEARCH_PAUSE = 250;
+/** Keys that ask the server. */
+const ASKING_KEYS = ['Q', 'R', '[', ']'];
 
 export class Head {
   /** @param {Scene} scene @param {Timeline} timeline @param {Guide} guide */
@@ -30,7 +34,7 @@ export class Head {
   showFacts() {
     const { info, clock, bounds, isEmpty } = this.scene.trace;
     document.title = `${info.title} · tq view`;
-    part('title').textContent = part('title').title = info.title;
+    part('title').textContent = part('title').title = visible(info.title);
     const tasks = `${grouped(info.tasks)} ${info.tasks === '1' ? 'task' : 'tasks'}`;
     const runs = info.runs.length > 1 ? `${info.runs.length} runs` : info.runs[0]?.format;
     const { lost, repaired, left_out: leftOut } = info;
@@ -44,7 +48,10 @@ export class Head {
   showNotice() {
     const notice = part('notice');
     notice.hidden = !this.scene.trace.isEmpty || this.scene.tree.hasCounters;
-    notice.textContent = 'The trace has no tasks with times, so there is nothing to draw. Its tables still answer SQL.';
+    const open = (/** @type {string} */ text, /** @type {'range' | 'sql'} */ tab) =>
+      make('button', { type: 'button', onclick: () => this.scene.state.set({ tab }) }, text);
+    notice.replaceChildren(make('span', {}, `The trace has no tasks with times, so there is nothing to draw.${enclosed ? '' : ' Its tables still answer:'}`));
+    if (!enclosed) notice.append(make('span', { class: 'chips' }, open('Saved queries', 'range'), open('SQL', 'sql')));
   }
 
   connectSearch() {
@@ -68,18 +75,20 @@ export class Head {
   }
 
   showHits() {
-    const { hits, searchError } = this.scene.layers;
+    const { hits, isPartial, searchError } = this.scene.layers;
     const field = part('search');
     field.setAttribute('aria-invalid', String(Boolean(searchError)));
     const place = this.guide.hit < 0 ? '' : `${grouped(this.guide.hit + 1)} / `;
-    const found = hits ? `${place}${grouped(hits.count)} ${hits.count === '1' ? 'hit' : 'hits'}, ${this.scene.trace.clock.text(hits.total ?? 0n)}` : '';
-    setText(part('hits'), searchError || found);
+    const count = hits && `${isPartial ? 'at least ' : ''}${grouped(hits.count)} ${hits.count === '1' ? 'hit' : 'hits'}`;
+    const found = hits ? `${place}${count}, ${this.scene.trace.clock.text(hits.total ?? 0n)}` : '';
+    setText(part('hits'), searchError || (isPartial && hits?.count === '0' ? 'no hits outside of sums' : found));
     part('hit-back').hidden = part('hit-on').hidden = !hits?.starts.length;
   }
 
   connectLayers() {
     const { state, trace } = this.scene;
-    for (const [name, title] of Object.entries(LAYER_TITLES)) {
+    for (const [name, title] of layersOf(trace)) {
+      if (!isAnswered(address('layer', { name }))) continue;
       part('layers').append(make('button', { type: 'button', disabled: trace.isEmpty, 'data-layer': name, onclick: () => this.toggleLayer(name) }, title));
     }
     state.on(['layers'], () => this.showLayers());
@@ -106,6 +115,10 @@ export class Head {
     order.addEventListener('change', () => state.set({ order: /** @type {Order} */ (order.value) }));
     state.on(['order', 'hidden'], showOrder);
     showOrder();
+    this.scene.layers.listeners.push((name) => { if (name === PATH_LAYER) this.explainPath(); });
+    this.connectColour();
+    this.connectAlign();
+    if (!this.scene.trace.info.has_dependencies || !isAnswered(address('layer', { name: PATH_LAYER }))) this.forgetPath();
     part('unhide').addEventListener('click', () => state.set({ hidden: [] }));
     part('home').addEventListener('click', () => view.show(view.home));
     part('show-sql').addEventListener('click', () => state.set({ tab: state.now.tab === 'sql' ? '' : 'sql' }));
@@ -118,15 +131,58 @@ export class Head {
     part('help').addEventListener('click', showHelp);
   }
 
+  /** No order by the critical path is offered; whether it was the one. */
+  forgetPath() {
+    const { state } = this.scene;
+    const option = byId('order', HTMLSelectElement).querySelector('[value=path]');
+    if (option instanceof HTMLOptionElement) Object.assign(option, { disabled: true, textContent: 'no critical path' });
+    const wasIt = state.now.order === 'path';
+    if (wasIt) state.set({ order: 'sort_index' });
+    return wasIt;
+  }
+
+  /** Where nothing depends on anything, lanes have no order by the critical path. */
+  explainPath() {
+    const { layers } = this.scene;
+    if (layers.loaded.get(PATH_LAYER)?.starts.length !== 0) return;
+    if (this.forgetPath()) showError({ message: 'The trace has no critical path to order by: its tasks have no dependencies.' });
+  }
+
+  connectColour() {
+    const { state, trace } = this.scene;
+    const colour = byId('colour', HTMLSelectElement);
+    const show = () => { colour.value = state.now.colour; };
+    colour.disabled = trace.isEmpty;
+    colour.addEventListener('change', () => {
+      state.set({ colour: /** @type {Colour} */ (colour.value) });
+      // There the layer is made.
+      if (state.now.colour === 'layer' && !state.now.layerSql) state.set({ tab: 'sql' });
+    });
+    state.on(['colour'], show);
+    show();
+  }
+
+  connectAlign() {
+    const { state, trace } = this.scene;
+    const button = part('align');
+    const show = () => button.setAttribute('aria-pressed', String(state.now.aligned));
+    button.hidden = !trace.hasRuns || !trace.info.aligned || enclosed !== null;
+    // What was selected is elsewhere then.
+    button.addEventListener('click', () => state.set({ aligned: !state.now.aligned, view: null, range: null, marks: [] }));
+    state.on(['aligned'], show);
+    show();
+  }
+
   /** The line below the timeline, and the length of what is visible. */
   showStatus() {
     const { view, trace, tiles, counters, layers } = this.scene;
     const { from, to } = view.range;
     setText(part('span'), `${trace.clock.text(to - from)} shown`);
     setText(part('told'), this.told());
-    setText(part('sums'), this.timeline.hasSums ? 'Lighter columns are summed up: tasks shorter than 2 px' : '');
+    setText(part('sums'), this.timeline.hasSums ? enclosed?.detail ?? 'Lighter columns are summed up: tasks shorter than 2 px' : '');
     const paths = layers.shown.map(({ spans }) => layerText(spans, trace)).join(' · ');
-    setText(part('loading'), tiles.isLoading || counters.isLoading ? 'Loading …' : paths);
+    const computed = [...layers.loading].map((name) => LAYER_TITLES[name] ?? name).join(', ');
+    setText(part('loading'), computed ? `Computing ${computed} …` : tiles.isLoading || counters.isLoading ? 'Loading …' : paths);
     this.showHits();
   }
 
@@ -134,6 +190,7 @@ export class Head {
     const { selection, state, trace } = this.scene;
     const { info } = selection;
     const { hovered } = this.timeline;
+    if (hovered?.kind === 'instant') return `${hovered.label || '(unnamed)'} at ${trace.clock.exact(hovered.at)}`;
     if (hovered?.kind === 'counter') return `${hovered.series.name}: ${valueText(hovered.value, hovered.series.unit)} at ${trace.clock.exact(hovered.at)}`;
     if (info && state.now.task !== null) {
       const span = info.duration === null ? 'never ended' : trace.clock.text(BigInt(info.duration));
@@ -147,7 +204,8 @@ export class Head {
 
 /** @param {HTMLElement} element @param {string} text */
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = visible(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function showHelp() {
@@ -157,9 +215,10 @@ export function showHelp() {
   dialog.replaceChildren(
     make('header', {}, make('h2', { id: 'help-title' }, 'Keys and pointer'),
       make('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() }, '×')),
-    list(KEY_HELP), make('h3', {}, 'Pointer'), list(POINTER_HELP),
+    list(KEY_HELP.filter(([key]) => !enclosed || !ASKING_KEYS.includes(key))), make('h3', {}, 'Pointer'), list(POINTER_HELP),
     make('h3', {}, 'Lanes'),
-    make('p', { class: 'pale' }, 'In the tree at the left: arrows move, open and close; P pins a lane to the top, H hides it. The strips below a lane are its counters; point at one to read its value. The address of the page keeps all of this: copy it to share what you see.'));
+    make('p', { class: 'pale' }, 'In the tree at the left: arrows move, open and close; P pins a lane to the top, H hides it. The strips below a lane are its counters; point at one to read its value. The address of the page keeps all of this: copy it to share what you see.'),
+    enclosed?.detail ? make('p', { class: 'pale' }, enclosed.detail) : '');
   if (!dialog.open) dialog.showModal();
 }
 

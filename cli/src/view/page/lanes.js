@@ -6,6 +6,7 @@
 
 import { counterNodes, describeSeries } from './series.js';
 import { percent } from './ticks.js';
+/** @import { Spans } from './overlays.js' */
 /** @import { Series } from './series.js' */
 /** @import { Order, Shared } from './state.js' */
 /** @import { Lane, Trace } from './trace.js' */
@@ -19,6 +20,7 @@ import { percent } from './ticks.js';
  * @property {LaneNode[]} children
  * @property {bigint} busy with all below it
  * @property {bigint | null} start
+ * @property {number} path ticks of the critical path, with all below it
  * @property {boolean} hasTasks itself or below
  * @property {Series | null} series of a counter
  * @property {LaneNode[]} counters that belong to it
@@ -51,6 +53,7 @@ const COMPARE = {
   busiest: (a, b) => (b.busy > a.busy ? 1 : b.busy < a.busy ? -1 : a.id - b.id),
   name: (a, b) => byWords.compare(a.title, b.title),
   start: (a, b) => (a.start === b.start ? a.id - b.id : a.start === null ? 1 : b.start === null ? -1 : a.start < b.start ? -1 : 1),
+  path: (a, b) => b.path - a.path || a.id - b.id,
 };
 
 export class LaneTree {
@@ -64,7 +67,7 @@ export class LaneTree {
     this.isLarge = trace.lanes.filter((lane) => lane.rows > 0).length > MANY_LANES;
     /** @type {LaneNode[]} */
     this.nodes = trace.lanes.map((lane) => ({
-      id: lane.number, kind: 'lane', lane, title: titleOf(lane, trace.lanes[lane.parent]), children: [], busy: lane.busy, start: lane.start,
+      id: lane.number, kind: 'lane', lane, title: titleOf(lane, trace.lanes[lane.parent]), children: [], busy: lane.busy, start: lane.start, path: 0,
       hasTasks: lane.rows > 0, ...countersOf(lane.number),
     }));
     /** @type {LaneNode[]} */
@@ -75,6 +78,7 @@ export class LaneTree {
     }
     if (trace.hasRuns) this.roots = this.underRuns(this.roots, countersOf);
     this.roots.forEach(sumUp);
+    this.roots.forEach(firstStart);
   }
 
   /**
@@ -83,9 +87,23 @@ export class LaneTree {
    */
   underRuns(roots, countersOf) {
     return this.trace.info.runs.map(({ run }, at) => ({
-      id: this.nodes.length + at, kind: 'run', lane: null, title: run, children: roots.filter((node) => node.lane?.run === run), busy: 0n, start: null,
+      id: this.nodes.length + at, kind: 'run', lane: null, title: run, children: roots.filter((node) => node.lane?.run === run), busy: 0n, start: null, path: 0,
       hasTasks: false, ...countersOf(this.nodes.length + at),
     }));
+  }
+
+  /** Takes over the critical path, for the order by it. @param {Spans} spans */
+  takePath({ lanes, starts, finishes }) {
+    for (const node of this.nodes) node.path = 0;
+    lanes.forEach((lane, at) => { if (this.nodes[lane]) this.nodes[lane].path += finishes[at] - starts[at]; });
+    this.roots.forEach(sumPath);
+  }
+
+  /** Takes over first starts, when runs were aligned. @param {Lane[]} lanes */
+  takeStarts(lanes) {
+    for (const { number, start } of lanes) this.trace.lanes[number].start = start;
+    for (const node of this.nodes) node.start = node.lane?.start ?? null;
+    this.roots.forEach(firstStart);
   }
 
   get hasCounters() {
@@ -190,11 +208,27 @@ function titleOf(lane, parent) {
 function sumUp(node) {
   for (const child of node.children) {
     sumUp(child);
-    node.busy += child.busy;
+    // A group is as busy as the busiest of what it holds: that is the share that one sees.
+    if (child.busy > node.busy) node.busy = child.busy;
     node.hasTasks ||= child.hasTasks;
     node.hasCounters ||= child.hasCounters;
-    if (child.start !== null && (node.start === null || child.start < node.start)) node.start = child.start;
   }
+}
+
+/** @param {LaneNode} node @returns {bigint | null} of itself and of all below it */
+function firstStart(node) {
+  for (const child of node.children) {
+    const start = firstStart(child);
+    if (start !== null && (node.start === null || start < node.start)) node.start = start;
+  }
+  return node.start;
+}
+
+/** @param {LaneNode} node @returns {number} */
+function sumPath(node) {
+  // A run has no path but that of its lanes.
+  const own = node.lane ? node.path : 0;
+  return (node.path = node.children.reduce((sum, child) => sum + sumPath(child), own));
 }
 
 /** A lane that ran nothing is shown where it has counters, or where others of its kind beside it did run. @param {LaneNode} node @param {LaneNode[]} siblings */

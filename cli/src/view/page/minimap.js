@@ -4,7 +4,7 @@
  */
 
 import { byId, fitCanvas } from './dom.js';
-import { fetchColumns } from './wire.js';
+import { address, fetchColumns } from './wire.js';
 /** @import { Colours } from './palette.js' */
 /** @import { Scene } from './timeline.js' */
 
@@ -28,7 +28,7 @@ export class Minimap {
 
   /** Loads how busy the lanes are over time. */
   async load() {
-    const answer = await fetchColumns('busy');
+    const answer = await fetchColumns(address('busy'));
     const shares = answer.table('busy').numbers('share');
     const { from, to } = this.scene.trace.bounds;
     const [first, last] = [BigInt(answer.header.from), BigInt(answer.header.to)];

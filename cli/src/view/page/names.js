@@ -56,6 +56,7 @@ export class Names {
     this.pinnedList.style.height = `${layout.pinnedHeight}px`;
     this.pinnedList.hidden = !layout.pinned.length;
     this.list.style.top = `${layout.pinnedHeight}px`;
+    this.list.style.setProperty('--pinned', `${layout.pinnedHeight}px`);
     if (!layout.rows.some((row) => row.node.id === this.current)) this.current = layout.rows[0]?.node.id ?? -1;
     for (const row of layout.pinned) this.pinnedList.append(this.item(row));
     const again = hadFocus && layout.rows.find((row) => row.node.id === this.current);

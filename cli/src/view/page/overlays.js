@@ -9,6 +9,7 @@ import { pixelOf } from './palette.js';
 import { STRIP_LINES } from './strips.js';
 /** @import { Brush } from './bars.js' */
 /** @import { Layout } from './lanes.js' */
+/** @import { Tint } from './tints.js' */
 /** @import { Range } from './view.js' */
 
 /** @typedef {{lane: number, row: number, start: bigint, finish: bigint}} Spot */
@@ -27,14 +28,20 @@ import { STRIP_LINES } from './strips.js';
  * @property {(bigint | null)[]} tasks
  * @property {(number | null)[]} values
  * @property {string[]} labels
- * @property {Uint8Array} hues
+ * @property {Map<bigint, string>} labelOf tasks
+ * @property {number[]} names of the tasks, where they are told
+ * @property {{least: number, most: number} | null} scale of the values
+ * @property {boolean} isCut whether there are more
+ * @property {boolean} areInstants whether none of them lasts
  */
 
 export const WHOLE_LANE = 65535;
 const ARROW = 5;
+/** Pixels of a tint that lies below what runs there. */
+const LOW = 6;
 
 /** Pixels of a spot: null where its lane is not shown. @param {Layout} layout @param {number} lane @param {number} row */
-function placeOf(layout, lane, row) {
+export function placeOf(layout, lane, row) {
   const place = layout.rowOf.get(lane);
   if (!place) return null;
   if (row === WHOLE_LANE) return covered(layout, place.isPinned, place.top + 1, place.height - 2);
@@ -52,7 +59,7 @@ function covered(layout, isPinned, y, height) {
  * @param {Brush} brush @param {Layout} layout @param {Spans} spans
  * @param {(x: number, y: number, width: number, height: number, at: number) => void} draw
  */
-function eachVisible({ view, context, ratio }, layout, spans, draw) {
+export function eachVisible({ view, context, ratio }, layout, spans, draw) {
   const origin = view.x(spans.from);
   const scale = view.pixelsPerTick;
   const bottom = context.canvas.height / ratio;
@@ -120,28 +127,41 @@ export function drawPath(brush, layout, spans, colour) {
 
 /**
  * Tints the spans of a layer; their values give the depth of the tint. @param {Brush} brush @param {Layout} layout @param {Spans} spans
- * @param {string} colour
+ * @param {Tint} tint
  */
-export function drawTint(brush, layout, spans, colour) {
+export function drawTint(brush, layout, spans, tint) {
   const { context, colours } = brush;
-  const largest = spans.values.reduce((/** @type {number} */ most, value) => Math.max(most, value ?? 0), 0);
   eachVisible(brush, layout, spans, (x, y, width, height, at) => {
-    const value = spans.values[at];
-    context.globalAlpha = value === null || !largest ? 0.5 : 0.12 + 0.6 * Math.max(value, 0) / largest;
-    context.fillStyle = colour;
-    context.fillRect(x, y, width, height);
+    const [top, size] = tint.isLow ? [y + height - LOW, LOW] : [y, height];
+    // Waits overlap, and are not the deeper for it.
+    if (tint.isLow) fill(context, colours.paper, x, top, width, size);
+    context.globalAlpha = tint.depthOf(spans.values[at]);
+    fill(context, tint.colour, x, top, tint.isLow ? Math.max(width - 1, 1) : width, size);
     context.globalAlpha = 1;
-    context.fillRect(x, y + height - 2, width, 2);
-    if (spans.labels[at] && width > 40) drawSpanLabel(context, spans.labels[at], colours.ink, x, y, width);
+    if (!tint.isLow) context.fillRect(x, y + height - 2, width, 2);
+    if (spans.labels[at] && width > 40) drawSpanLabel(context, spans.labels[at], colours.ink, x, y, width, colours.paper);
   });
 }
 
-/** @param {CanvasRenderingContext2D} context @param {string} label @param {string} ink @param {number} x @param {number} y @param {number} width */
-function drawSpanLabel(context, label, ink, x, y, width) {
+/**
+ * @param {CanvasRenderingContext2D} context @param {string} colour @param {number} x @param {number} y @param {number} width
+ * @param {number} height
+ */
+function fill(context, colour, x, y, width, height) {
+  context.fillStyle = colour;
+  context.fillRect(x, y, width, height);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {string} label @param {string} ink @param {number} x @param {number} y @param {number} width
+ * @param {string} [ground] where it is to cover other letters
+ */
+function drawSpanLabel(context, label, ink, x, y, width, ground) {
   context.save();
   context.beginPath();
   context.rect(x, y, width, 17);
   context.clip();
+  if (ground) fill(context, ground, Math.max(x, 0) + 2, y + 2, context.measureText(label).width + 4, 13);
   context.fillStyle = ink;
   context.fillText(label, Math.max(x, 0) + 4, y + 12.5);
   context.restore();
@@ -152,7 +172,7 @@ export function drawHits(brush, layout, hits) {
   const { context, colours } = brush;
   beginStrips(brush);
   eachVisible(brush, layout, hits, (x, y, width, height, at) => {
-    const hue = colours.hues[hits.hues[at]];
+    const hue = colours.hues[brush.colouring.hueOf(hits.lanes[at], hits.names[at], hits.tasks[at])];
     if (width < LEAST_BAR) return narrow(brush, x, y, width, height, hue.fillPixel);
     context.fillStyle = hue.fill;
     context.fillRect(x, y, width, height);

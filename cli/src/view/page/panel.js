@@ -4,6 +4,7 @@
  */
 
 import { make, part } from './dom.js';
+import { enclosed } from './enclosed.js';
 import { grouped } from './ticks.js';
 /** @import { Child } from './dom.js' */
 /** @import { Guide } from './guide.js' */
@@ -26,7 +27,8 @@ export class TaskPanel {
     const { task } = this.scene.state.now;
     if (task === null) return this.panel.replaceChildren(make('p', { class: 'pale' }, 'No task is selected: click one, or walk through a row with the keys , and .'));
     if (!info) return this.panel.replaceChildren(make('p', { class: 'pale' }, this.scene.selection.isLoading ? 'Loading …' : `There is no task ${task}.`));
-    this.panel.replaceChildren(make('div', { class: 'task' }, this.head(info), this.facts(info), this.links(info), argsTable(info.args)));
+    this.panel.replaceChildren(make('div', { class: 'task' }, this.head(info), this.facts(info), this.links(info), argsTable(info.args),
+      enclosed && make('p', { class: 'pale' }, 'Its arguments, and what released it, are not in this file; `tq view` of the trace shows them.')));
   }
 
   /** @param {TaskInfo} info */
@@ -56,7 +58,7 @@ export class TaskPanel {
     const facts = [
       ['Duration', span(info.duration) ?? 'never ended'],
       ['Self time', info.self_time === info.duration ? null : span(info.self_time)],
-      ['Rank', rank && rank.of !== '1' ? `${grouped(rank.place)} of ${grouped(rank.of)} of its name by duration; median ${span(rank.median)}` : 'the only one of its name'],
+      ['Rank', !rank ? null : rank.of !== '1' ? `${grouped(rank.place)} of ${grouped(rank.of)} of its name by duration; median ${span(rank.median)}` : 'the only one of its name'],
       ['Start', exact(info.start)], ['Finish', exact(info.finish)],
       ['Kind', [info.kind, info.role === info.kind ? '' : info.role].filter(Boolean).join(', ')],
       ['Location', info.location], ['Run', hasRuns && info.run],

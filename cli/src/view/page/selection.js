@@ -5,7 +5,9 @@
 
 import { address, fetchJson, Latest } from './wire.js';
 import { showError } from './dom.js';
+import { enclosed } from './enclosed.js';
 import { WHOLE_LANE } from './overlays.js';
+import { singleTask } from './singles.js';
 /** @import { Spot } from './overlays.js' */
 /** @import { State } from './state.js' */
 /** @import { Trace } from './trace.js' */
@@ -55,7 +57,7 @@ export class Selection {
       return this.tell(null);
     }
     try {
-      const info = await this.latest.run((signal) => fetchJson(address('task', { task }), { signal }));
+      const info = await this.latest.run((signal) => (enclosed ? singleTask(task, this.trace) : fetchJson(address('task', { task }), { signal })));
       if (info) this.tell(info);
     } catch (error) {
       this.tell(null);

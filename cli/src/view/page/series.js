@@ -65,7 +65,7 @@ export function counterNodes(trace, all) {
  * @returns {LaneNode}
  */
 function nodeOf(id, kind, title, series, children) {
-  return { id, kind, lane: null, title, children, busy: 0n, start: null, hasTasks: false, series, counters: [], hasCounters: true };
+  return { id, kind, lane: null, title, children, busy: 0n, start: null, path: 0, hasTasks: false, series, counters: [], hasCounters: true };
 }
 
 /** A number in few digits: `1.2 k`, `3.4 M`, `5.6 G`. @param {number} value @param {number} [digits] */

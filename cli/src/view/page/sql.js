@@ -5,6 +5,7 @@
 
 import { make, part, saveFile } from './dom.js';
 import { Grid } from './grid.js';
+import { OWN_LAYER } from './layers.js';
 import { grouped } from './ticks.js';
 import { address, fetchColumns, Latest } from './wire.js';
 import { Completion } from './words.js';
@@ -40,9 +41,10 @@ export class SqlPanel {
     this.sliceBox = make('input', { type: 'checkbox' });
     part('panel-sql').append(make('div', { class: 'sql' }, this.examples(), editor, this.buttons(), this.message, this.answer));
     this.showRange();
-    scene.state.on(['range'], () => this.showRange());
+    scene.state.on(['range', 'aligned'], () => this.showRange());
     scene.state.on(['sql'], () => { if (this.field.value !== scene.state.now.sql) this.field.value = scene.state.now.sql; });
     scene.state.on(['layerSql'], () => this.showLayer());
+    scene.layers.listeners.push((name) => { if (name === OWN_LAYER && scene.layers.loaded.has(name)) this.forgetFailure(); });
     if (scene.state.now.tab === 'sql' && this.field.value) this.run();
   }
 
@@ -68,9 +70,10 @@ export class SqlPanel {
   }
 
   showRange() {
-    const { range } = this.scene.state.now;
-    this.sliceBox.disabled = !range;
-    if (!range) this.sliceBox.checked = false;
+    const { range, aligned } = this.scene.state.now;
+    // The trace has no range of aligned runs.
+    this.sliceBox.disabled = !range || aligned;
+    if (this.sliceBox.disabled) this.sliceBox.checked = false;
   }
 
   showLayer() {
@@ -116,6 +119,11 @@ export class SqlPanel {
     } catch (error) {
       this.showFailure(/** @type {WireError} */ (error), sql);
     }
+  }
+
+  /** A layer that is there says that the text is right. */
+  forgetFailure() {
+    if (this.message.querySelector('.wrong')) this.message.replaceChildren();
   }
 
   stop() {
@@ -174,9 +182,12 @@ export class SqlPanel {
       if (typeof id === 'bigint') return this.guide.select(id);
       const [from, to] = [start?.at(row), finish?.at(row)];
       if (typeof from !== 'bigint' || typeof to !== 'bigint') return;
-      const lane = location ? trace.laneOf(String(location.at(row)), run ? String(run.at(row)) : null) : -1;
+      const ofRun = run ? String(run.at(row)) : null;
+      const shift = trace.shiftOf(ofRun ?? '');
+      if (shift === null) return;
+      const lane = location ? trace.laneOf(String(location.at(row)), ofRun) : -1;
       if (lane >= 0) this.guide.timeline.revealLane(lane, 0);
-      this.guide.goTo({ from, to: to > from ? to : from + 1n });
+      this.guide.goTo({ from: from + shift, to: (to > from ? to : from + 1n) + shift });
     };
   }
 

@@ -4,11 +4,13 @@
  * of a second; an address that someone pastes is taken over.
  */
 
+import { enclosed } from './enclosed.js';
 import { parseTicks } from './ticks.js';
 /** @import { Theme } from './palette.js' */
 /** @import { Range } from './view.js' */
 
-/** @typedef {'sort_index' | 'busiest' | 'name' | 'start'} Order */
+/** @typedef {'sort_index' | 'busiest' | 'name' | 'start' | 'path'} Order */
+/** @typedef {'name' | 'kind' | 'location' | 'layer'} Colour what the colour of a task says */
 /** @typedef {'' | 'task' | 'range' | 'sql'} Tab */
 /**
  * @typedef {object} Shared
@@ -25,6 +27,8 @@ import { parseTicks } from './ticks.js';
  * @property {number[]} open nodes that are expanded although the page would collapse them
  * @property {number[]} hidden lanes
  * @property {Order} order
+ * @property {Colour} colour
+ * @property {boolean} aligned whether all runs begin at one instant
  * @property {bigint[]} marks
  * @property {Tab} tab which panel is open
  * @property {'' | 'bottom' | 'right'} dock
@@ -36,12 +40,16 @@ import { parseTicks } from './ticks.js';
 /** @type {Shared} */
 const INITIAL = {
   view: null, task: null, range: null, search: '', layers: [], layerSql: '', sql: '', query: '', pins: [], closed: [], open: [],
-  hidden: [], order: 'sort_index', marks: [], tab: '', dock: '', size: 0, names: 0, theme: '',
+  hidden: [], order: 'sort_index', colour: 'name', aligned: false, marks: [], tab: '', dock: '', size: 0, names: 0, theme: '',
 };
 
 /** @typedef {{read: (text: string) => any, write: (value: any) => string}} Codec */
 /** @type {Codec} */
 const asText = { read: (text) => text, write: (value) => value };
+/** What needs a server is not taken from an address. @type {Codec} */
+const asNothing = { read: () => false, write: () => '' };
+/** @type {Codec} */
+const asNone = { read: () => '', write: () => '' };
 /** @type {Codec} */
 const asNumber = { read: (text) => Number(text) || 0, write: (value) => (value ? String(value) : '') };
 /** @type {Codec} */
@@ -55,6 +63,8 @@ const asMarks = {
   read: (text) => text.split('.').map(parseTicks).filter((tick) => tick !== null), write: (value) => value.join('.'),
 };
 /** @type {Codec} */
+const asFlag = { read: (text) => text === '1', write: (value) => (value ? '1' : '') };
+/** @type {Codec} */
 const asRange = { read: parseRange, write: (value) => (value ? `${value.from}..${value.to}` : '') };
 
 /** @param {...string} allowed @returns {Codec} */
@@ -62,12 +72,14 @@ function oneOf(...allowed) {
   return { read: (text) => (allowed.includes(text) ? text : allowed[0]), write: (value) => (value === allowed[0] ? '' : value) };
 }
 
+/** Panels that only ask a server. */
+const ASKING_TABS = ['range', 'sql'];
 /** @type {Record<keyof Shared, Codec>} */
 const CODECS = {
   view: asRange, task: asTicks, range: asRange, search: asText, layers: asNames, layerSql: asText, sql: asText, query: asText,
-  pins: asNumbers, closed: asNumbers, open: asNumbers, hidden: asNumbers, order: oneOf('sort_index', 'busiest', 'name', 'start'),
-  marks: asMarks, tab: oneOf('', 'task', 'range', 'sql'), dock: oneOf('', 'bottom', 'right'), size: asNumber, names: asNumber,
-  theme: oneOf('', 'light', 'dark'),
+  pins: asNumbers, closed: asNumbers, open: asNumbers, hidden: asNumbers, order: oneOf('sort_index', 'busiest', 'name', 'start', 'path'),
+  colour: oneOf('name', 'kind', 'location', 'layer'), aligned: enclosed ? asNothing : asFlag, marks: asMarks, tab: oneOf('', 'task', ...(enclosed ? [] : ASKING_TABS)), dock: oneOf('', 'bottom', 'right'), size: asNumber, names: asNumber,
+  theme: enclosed ? asNone : oneOf('', 'light', 'dark'),
 };
 const KEYS = /** @type {(keyof Shared)[]} */ (Object.keys(CODECS));
 
@@ -96,11 +108,18 @@ function encodeState(state) {
 
 export class State {
   constructor() {
-    this.now = decodeState(location.hash);
+    this.window = addressed();
+    this.now = decodeState(this.window.location.hash);
     /** @type {{keys: (keyof Shared)[], tell: () => void}[]} */
     this.listeners = [];
     this.timer = 0;
-    addEventListener('hashchange', () => this.set(decodeState(location.hash)));
+    /** Whether the address that opened a report says what to show. */
+    this.isShared = enclosed !== null && this.window.location.hash.includes('=');
+    this.window.addEventListener('hashchange', () => {
+      const { hash } = this.window.location;
+      // A report has places of its own, which are no state.
+      if (!enclosed || hash.includes('=')) this.set(decodeState(hash));
+    });
   }
 
   /** @param {(keyof Shared)[]} keys @param {() => void} tell */
@@ -110,18 +129,37 @@ export class State {
 
   /** @param {Partial<Shared>} change */
   set(change) {
+    if (enclosed && ASKING_TABS.includes(change.tab ?? '')) delete change.tab;
     const keys = KEYS.filter((key) => key in change && !isSame(key, this.now[key], change[key]));
     if (!keys.length) return;
     this.now = { ...this.now, ...change };
     for (const { keys: wanted, tell } of this.listeners) if (wanted.some((key) => keys.includes(key))) tell();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => history.replaceState(null, '', encodeState(this.now)), 250);
+    this.timer = setTimeout(() => this.write(), 250);
+  }
+
+  write() {
+    try {
+      this.window.history.replaceState(null, '', encodeState(this.now));
+    } catch {
+      // A page within another one may have no address that it could change; it keeps its state as long as it is open.
+    }
   }
 
   /** Adds a lane to a list, or takes it out. @param {'pins' | 'closed' | 'open' | 'hidden'} key @param {number} lane @param {boolean} isIn */
   put(key, lane, isIn) {
     const others = this.now[key].filter((other) => other !== lane);
     this.set({ [key]: isIn ? [...others, lane] : others });
+  }
+}
+
+/** The window that has the address: for a page within a report that of the report, where it may be reached. @returns {Window} */
+function addressed() {
+  try {
+    parent.location.hash;
+    return parent;
+  } catch {
+    return window;
   }
 }
 

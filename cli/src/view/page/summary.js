@@ -29,7 +29,7 @@ export class SummaryPanel {
     this.head = make('div', { class: 'chips' });
     this.body = make('div', { class: 'chart', 'aria-live': 'polite' });
     part('panel-range').append(this.head, this.body);
-    scene.state.on(['range', 'query', 'tab'], () => this.show());
+    scene.state.on(['range', 'query', 'tab', 'aligned'], () => this.show());
     scene.state.on(['theme'], () => this.draw());
     /** @type {{title: string, svg: string | null, html: string} | null} */
     this.answer = null;
@@ -83,7 +83,8 @@ export class SummaryPanel {
   }
 
   async load() {
-    const { range } = this.scene.state.now;
+    const { range, aligned } = this.scene.state.now;
+    if (range && aligned) return this.refuse();
     const url = address('saved', { name: this.query, from: range?.from, to: range?.to });
     if (url === this.shown) return;
     this.shown = url;
@@ -101,6 +102,17 @@ export class SummaryPanel {
       this.body.replaceChildren(make('p', { class: 'wrong' }, message), hint ? make('p', { class: 'pale' }, hint) : '');
     }
     this.body.removeAttribute('aria-busy');
+  }
+
+  /** A range of aligned runs is none of the trace, and saved queries only know those. */
+  refuse() {
+    this.latest.abort();
+    this.shown = '';
+    this.answer = null;
+    this.body.removeAttribute('aria-busy');
+    this.body.replaceChildren(make('p', {}, 'While runs are aligned, saved queries are only about the whole trace: a range of it would be another one in each run.'),
+      make('div', { class: 'chips' }, make('button', { type: 'button', onclick: () => this.scene.state.set({ range: null }) }, 'Whole trace'),
+        make('button', { type: 'button', onclick: () => this.scene.state.set({ aligned: false, view: null, range: null, marks: [] }) }, 'Do not align runs')));
   }
 
   draw() {

@@ -110,5 +110,6 @@ export function grouped(count) {
 /** @param {number} share */
 export function percent(share) {
   const value = share * 100;
+  if (value > 0 && value < 0.1) return '<0.1\u202f%';
   return `${value >= 10 ? Math.round(value) : Number(value.toPrecision(2))}\u202f%`;
 }

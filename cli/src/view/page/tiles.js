@@ -78,8 +78,7 @@ export class Tiles {
       const url = address('tile', { from: range.from, to: range.to, bins, lanes: laneRanges(lanes) });
       const answer = await this.latest.run((signal) => fetchColumns(url, { signal }));
       if (!answer) return;
-      this.tiles.push(decodeTile(answer, range, bins, lanes, this.trace.hues));
-      if (this.tiles.length > MOST_TILES) this.tiles.splice(1, 1);
+      this.keep(decodeTile(answer, range, lanes, this.trace.hues));
     } catch (error) {
       this.failed(error);
       this.isBroken = true;
@@ -89,6 +88,19 @@ export class Tiles {
         if (!this.isBroken) this.arrived();
       }
     }
+  }
+
+  /** Lets go of all, where instants mean something else. */
+  forget() {
+    this.latest.abort();
+    this.pending = null;
+    this.tiles = [];
+  }
+
+  /** Keeps a tile, and lets go of an older one where there are many. @param {Tile} tile */
+  keep(tile) {
+    this.tiles.push(tile);
+    if (this.tiles.length > MOST_TILES) this.tiles.splice(1, 1);
   }
 
   /** The tiles in the order in which they suit a zoom. @param {number} ticksPerPixel @returns {Tile[]} */
@@ -106,7 +118,7 @@ export function segmentsOf(ranked, lane, view) {
 
 /**
  * Which tiles draw from pixel 0 to `width`: each pixel by the first that has it.
- * @template {{range: Range}} T @param {T[]} ranked @param {View} view @returns {Piece<T>[]}
+ * @template {{range: Range}} T @param {T[]} ranked @param {Pick<View, 'x' | 'width'>} view @returns {Piece<T>[]}
  */
 export function piecesOf(ranked, view) {
   /** @type {Piece<T>[]} */
@@ -144,10 +156,10 @@ export function laneRanges(lanes) {
 }
 
 /**
- * @param {Answer} answer @param {Range} range @param {number} bins @param {number[]} lanes @param {Uint8Array} hues
+ * @param {Answer} answer @param {Range} range @param {number[]} lanes @param {Uint8Array} hues
  * @returns {Tile}
  */
-function decodeTile(answer, range, bins, lanes, hues) {
+export function decodeTile(answer, range, lanes, hues) {
   const single = tasksByLane(answer.table('tasks'), range.from, hues);
   const groups = groupsByLane(answer.table('groups'));
   const nothing = {
@@ -158,7 +170,8 @@ function decodeTile(answer, range, bins, lanes, hues) {
   const numbers = (/** @type {string} */ name) => sums.numbers(name);
   return {
     range,
-    binTicks: Number(range.to - range.from) / bins,
+    // Fewer bins than were asked for where they would be shorter than a tick.
+    binTicks: Number(range.to - range.from) / answer.header.bins,
     lanes: new Map(lanes.map((lane) => [lane, { ...(single.get(lane) ?? nothing), groups: groups.get(lane) ?? [] }])),
     sums: { bin: numbers('bin'), count: numbers('count'), busy: numbers('busy'), name: numbers('name'), share: numbers('share') },
   };

@@ -5,17 +5,22 @@
 
 import { drawLane, hitLane, LABEL_FONT, tasksShown } from './bars.js';
 import { byId, fitCanvas, part } from './dom.js';
+import { drawInstants, hitInstant } from './instants.js';
 import { isGroup, lanesDrawn, placeAt, ROW_PITCH, rowsInSight, scrollRows } from './lanes.js';
+import { PATH_LAYER } from './layers.js';
 import { drawArrow, drawHits, drawMarks, drawOutline, drawPath, drawRange, drawTint } from './overlays.js';
 import { applyTheme, coloursOf } from './palette.js';
 import { drawRuler, eachTick, RULER_HEIGHT, rulerScale } from './ruler.js';
 import { drawCounter, drawDot, hitCounter } from './steps.js';
 import { Strips } from './strips.js';
 import { piecesOf, segmentsOf } from './tiles.js';
+import { tintOf } from './tints.js';
 /** @import { Brush, SumHit, TaskHit } from './bars.js' */
+/** @import { Colouring } from './colouring.js' */
 /** @import { Counters } from './counters.js' */
+/** @import { InstantHit } from './instants.js' */
 /** @import { LaneRow, LaneTree } from './lanes.js' */
-/** @import { Layers } from './layers.js' */
+/** @import { Layer, Layers } from './layers.js' */
 /** @import { Names } from './names.js' */
 /** @import { Spot } from './overlays.js' */
 /** @import { Selection } from './selection.js' */
@@ -35,9 +40,12 @@ import { piecesOf, segmentsOf } from './tiles.js';
  * @property {Tiles} tiles
  * @property {Counters} counters
  * @property {Layers} layers
+ * @property {Colouring} colouring
  * @property {Selection} selection
  * @property {Names} names
  */
+
+/** @typedef {TaskHit | SumHit | CounterHit | InstantHit} Hit */
 
 const DIMMED = 0.28;
 const LEAST_NAMES = 90;
@@ -58,7 +66,7 @@ export class Timeline {
     this.last = 0;
     this.hasSums = false;
     this.strips = new Strips();
-    /** @type {TaskHit | SumHit | CounterHit | null} */
+    /** @type {Hit | null} */
     this.hovered = null;
     this.colours = coloursOf(scene.state.now.theme);
     const { state } = scene;
@@ -68,8 +76,16 @@ export class Timeline {
     this.scroller.addEventListener('scroll', () => this.request());
     new ResizeObserver(() => this.request()).observe(this.scroller);
     addEventListener('resize', () => this.request());
+    scene.layers.listeners.push((name) => { if (name === PATH_LAYER) this.takePath(); });
     this.relayout();
     this.retheme();
+  }
+
+  /** Orders the lanes by the critical path once it is there. */
+  takePath() {
+    const path = this.scene.layers.loaded.get(PATH_LAYER);
+    if (path) this.scene.tree.takePath(path);
+    if (this.scene.state.now.order === 'path') this.relayout();
   }
 
   retheme() {
@@ -126,9 +142,9 @@ export class Timeline {
 
   /** @param {CanvasRenderingContext2D} context @returns {Brush} */
   brush(context) {
-    const { view, trace } = this.scene;
+    const { view, trace, colouring, layers } = this.scene;
     context.font = LABEL_FONT;
-    return { context, view, trace, colours: this.colours, ratio: devicePixelRatio || 1, strips: this.strips };
+    return { context, view, trace, colours: this.colours, colouring, labels: layers.labels, ratio: devicePixelRatio || 1, strips: this.strips };
   }
 
   /** @param {LaneRow[]} inSight */
@@ -148,14 +164,21 @@ export class Timeline {
       context.fillStyle = colours.pale;
       context.fillRect(0, this.layout.pinnedHeight - 1, view.width, 1);
     }
-    for (const { name, spans } of layers.shown) {
-      const draw = name.endsWith('-path') ? drawPath : drawTint;
-      draw(brush, this.layout, spans, name === 'executed-path' ? colours.accent : colours.alert);
-    }
+    for (const layer of layers.shown) this.drawLayer(brush, layer);
     if (layers.hits) drawHits(brush, this.layout, layers.hits);
     if (state.now.range) drawRange(brush, state.now.range, this.height);
     this.drawSelection(brush);
     drawMarks(brush, state.now.marks, this.height);
+  }
+
+  /** @param {Brush} brush @param {Layer} layer */
+  drawLayer(brush, { name, spans }) {
+    const { colouring, trace } = this.scene;
+    const { accent, alert } = this.colours;
+    if (colouring.shows(name)) return;
+    if (name.endsWith('-path')) drawPath(brush, this.layout, spans, name === 'executed-path' ? accent : alert);
+    else if (spans.areInstants) drawInstants(brush, this.layout, spans, accent);
+    else drawTint(brush, this.layout, spans, tintOf(name, spans, this.colours, trace.clock));
   }
 
   /** @param {Brush} brush */
@@ -227,7 +250,12 @@ export class Timeline {
     return hitLane(this.scene.view, segmentsOf(this.ranked, found.lane, this.scene.view), found.lane, found.row, x);
   }
 
-  /** @param {TaskHit | SumHit | CounterHit | null} hit */
+  /** The same, or the instant of a layer above it. @param {number} x @param {number} y @returns {Hit | null} */
+  sight(x, y) {
+    return hitInstant(this.scene.view, this.layout, this.scene.layers.shown, x, y) ?? this.hit(x, y);
+  }
+
+  /** @param {Hit | null} hit */
   hover(hit) {
     const same = hit && this.hovered && hit.kind === 'task' && this.hovered.kind === 'task' && hit.task === this.hovered.task;
     if (same || hit === this.hovered) return;

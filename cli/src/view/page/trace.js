@@ -2,14 +2,15 @@
  * What the page knows of the trace from the start: its title and bounds, its locations (lanes) and the names of its tasks.
  */
 
-import { fetchColumns, fetchJson } from './wire.js';
+import { visible } from './dom.js';
+import { address, fetchColumns, fetchJson } from './wire.js';
 import { Clock, parseTicks } from './ticks.js';
 import { GREY, hueIndex } from './palette.js';
 /** @import { Tick } from './ticks.js' */
 /** @import { Table } from './wire.js' */
 
 /** @typedef {{run: string, tasks: string, makespan: string | null, format: string, start: string | null, finish: string | null}} Run */
-/** @typedef {{title: string, runs: Run[], start: string | null, finish: string | null, tick: Tick, tasks: string, version: string, lost?: string, repaired?: string, left_out?: string}} Info */
+/** @typedef {{title: string, runs: Run[], start: string | null, finish: string | null, aligned?: {start: string, finish: string}, events?: string, has_dependencies?: boolean, tick: Tick, tasks: string, version: string, lost?: string, repaired?: string, left_out?: string}} Info */
 /**
  * @typedef {object} Lane
  * @property {number} number
@@ -26,21 +27,37 @@ import { GREY, hueIndex } from './palette.js';
  * @property {bigint | null} finish
  */
 
+/** @typedef {{texts: string[], kinds: string[], hues: Uint8Array, tasks: number[]}} NameList */
+
 const NO_PARENT = 4294967295;
 
 export class Trace {
-  /** @param {Info} info @param {Lane[]} lanes @param {string[]} names @param {Uint8Array} hues of the names */
-  constructor(info, lanes, names, hues) {
+  /** @param {Info} info @param {Lane[]} lanes @param {NameList} names @param {boolean} isAligned */
+  constructor(info, lanes, { texts, kinds, hues, tasks }, isAligned) {
     this.info = info;
     this.lanes = lanes;
-    this.names = names;
+    this.names = texts;
+    this.kinds = kinds;
     this.hues = hues;
+    this.tasksOfNames = tasks;
     this.clock = new Clock(info.tick);
-    const from = parseTicks(info.start) ?? 0n;
-    const to = parseTicks(info.finish) ?? from;
-    this.bounds = { from, to: to > from ? to : from + 1n };
+    this.isAligned = isAligned;
+    this.bounds = boundsOf(info, isAligned);
     this.isEmpty = !lanes.some((lane) => lane.rows > 0);
     this.hasRuns = info.runs.length > 1;
+  }
+
+  /** Takes the bounds of runs as they were, or of runs that begin together. @param {boolean} isAligned */
+  align(isAligned) {
+    this.isAligned = isAligned;
+    this.bounds = boundsOf(this.info, isAligned);
+  }
+
+  /** How far a run is moved, in ticks; null where that is not known. @param {string} run @returns {bigint | null} */
+  shiftOf(run) {
+    if (!this.isAligned) return 0n;
+    const start = parseTicks(this.info.runs.find((other) => other.run === run)?.start);
+    return start === null ? null : this.bounds.from - start;
   }
 
   /** Ticks from the first start to the last finish of a run. @param {string} run */
@@ -72,14 +89,32 @@ export class Trace {
   }
 }
 
-/** @returns {Promise<Trace>} */
-export async function loadTrace() {
-  const [info, lanes, names] = await Promise.all([fetchJson('info'), fetchColumns('lanes'), fetchColumns('names')]);
+/** @param {Info} info @param {boolean} isAligned */
+function boundsOf(info, isAligned) {
+  const { start, finish } = (isAligned && info.aligned) || info;
+  const from = parseTicks(start) ?? 0n;
+  const to = parseTicks(finish) ?? from;
+  return { from, to: to > from ? to : from + 1n };
+}
+
+/** @param {boolean} isAligned @returns {Promise<Trace>} */
+export async function loadTrace(isAligned) {
+  const [info, lanes, names] = await Promise.all([fetchJson('info'), loadLanes(), fetchColumns('names')]);
   const table = names.table('names');
   const name = table.column('name');
   const colour = table.numbers('colour');
-  const texts = Array.from({ length: table.rows }, (_, row) => String(name.at(row) ?? ''));
-  return new Trace(info, lanesOf(lanes.table('lanes')), texts, Uint8Array.from({ length: table.rows }, (_, row) => hueIndex(colour[row])));
+  const kind = table.column('kind');
+  const all = Array.from({ length: table.rows }, (_, row) => row);
+  const list = {
+    texts: all.map((row) => String(name.at(row) ?? '')), kinds: all.map((row) => String(kind.at(row) ?? '')),
+    hues: Uint8Array.from(all, (row) => hueIndex(colour[row])), tasks: Array.from(table.bigints('tasks'), Number),
+  };
+  return new Trace(info, lanes, list, isAligned);
+}
+
+/** @returns {Promise<Lane[]>} */
+export async function loadLanes() {
+  return lanesOf((await fetchColumns(address('lanes'))).table('lanes'));
 }
 
 /** @param {Table} table @returns {Lane[]} */

@@ -16,15 +16,18 @@ const calm = matchMedia('(prefers-reduced-motion: reduce)');
 export class View {
   /** @param {Range} bounds what the trace spans @param {() => void} changed */
   constructor(bounds, changed) {
-    const room = most((bounds.to - bounds.from) / 50n, 1n);
-    this.bounds = bounds;
-    this.home = { from: bounds.from - room, to: bounds.to + room };
+    this.home = homeOf(bounds);
     this.changed = changed;
     this.width = 1000;
     /** @type {Window} */
     this.now = windowOf(this.home);
     /** @type {Window} */
     this.target = this.now;
+  }
+
+  /** Takes other bounds. @param {Range} bounds */
+  take(bounds) {
+    this.home = homeOf(bounds);
   }
 
   /** The range at the end of the movement. @returns {Range} */
@@ -73,11 +76,11 @@ export class View {
     this.move({ origin, offset: offset + pixels * span / this.width, span }, atOnce);
   }
 
-  /** Zooms by a factor below 1 (in) or above 1 (out), with the instant below pixel x in its place. @param {number} factor @param {number} x */
-  zoom(factor, x) {
+  /** Zooms by a factor below 1 (in) or above 1 (out), with the instant below pixel x in its place. @param {number} factor @param {number} x @param {boolean} [atOnce] */
+  zoom(factor, x, atOnce = false) {
     const { origin, offset, span } = this.target;
     const wider = Math.min(Math.max(span * factor, LEAST_SPAN), Number(this.home.to - this.home.from));
-    this.move({ origin, offset: offset + (span - wider) * x / this.width, span: wider }, false);
+    this.move({ origin, offset: offset + (span - wider) * x / this.width, span: wider }, atOnce);
   }
 
   /** @param {Window} target @param {boolean} atOnce */
@@ -109,6 +112,12 @@ export class View {
     const last = Number(to - window.origin) - span;
     return rebased({ origin: window.origin, offset: Math.max(Math.min(window.offset, last), first), span });
   }
+}
+
+/** All of the trace with a little room around it. @param {Range} bounds @returns {Range} */
+function homeOf({ from, to }) {
+  const room = most((to - from) / 50n, 1n);
+  return { from: from - room, to: to + room };
 }
 
 /** @param {Range} range @returns {Window} */

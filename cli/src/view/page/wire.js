@@ -4,6 +4,8 @@
  * `Latest` for each kind of request: a new one abandons the one that is still on its way.
  */
 
+import { enclosed, unpacked } from './enclosed.js';
+
 /** @typedef {bigint | number | string | null} Cell */
 /** @typedef {BigInt64Array | Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array} Numbers */
 /** @typedef {{name: string, type: string, offset: number, nulls?: number, bytes?: number, scale?: number, is?: string}} ColumnHead */
@@ -111,9 +113,19 @@ export function decodeColumns(buffer) {
   return new Answer(header, new Map(tables.map((table) => [table.name, table])));
 }
 
+/** What is answered in the time of runs that begin together, where the reader wants that. */
+const MOVED = ['lanes', 'busy', 'tile', 'counter', 'layer', 'search', 'task'];
+let isAligned = false;
+
+/** @param {boolean} wanted whether addresses ask for runs that begin together */
+export function alignRuns(wanted) {
+  isAligned = wanted;
+}
+
 /** @param {string} path @param {Record<string, string | number | bigint | undefined>} [query] */
 export function address(path, query = {}) {
-  const text = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const all = isAligned && MOVED.includes(path) ? { ...query, aligned: 1 } : query;
+  const text = Object.entries(all).filter(([, value]) => value !== undefined && value !== '')
     .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
   return text ? `${path}?${text}` : path;
 }
@@ -121,12 +133,25 @@ export function address(path, query = {}) {
 /** @param {string} url @param {{signal?: AbortSignal, body?: string}} [options] */
 async function request(url, options = {}) {
   const { signal, body } = options;
+  if (enclosed) return enclosedAnswer(url, body);
   const answer = await fetch(url, body === undefined ? { signal } : { signal, method: 'POST', body }).catch((error) => {
     if (isAbort(error)) throw error;
     throw new WireError(0, { message: 'The server does not answer.', hint: 'Is `tq view` still running? Start it again and reload.' });
   });
   if (!answer.ok) throw new WireError(answer.status, await answer.json().catch(() => ({})));
   return answer;
+}
+
+/** What a page without a server has in itself. @param {string} url @param {string} [body] */
+function enclosedAnswer(url, body) {
+  const packed = body === undefined && enclosed?.answers[url];
+  if (!packed) throw new WireError(404, { message: 'This page has no server, and what it was asked for is not in it.', hint: '`tq view` of the trace answers.' });
+  return unpacked(packed);
+}
+
+/** Columns that stand in the page itself. @param {string} text @returns {Promise<Answer>} */
+export async function unpackColumns(text) {
+  return decodeColumns(await unpacked(text).arrayBuffer());
 }
 
 /** @param {string} url @param {{signal?: AbortSignal, body?: string}} [options] @returns {Promise<Answer>} */
