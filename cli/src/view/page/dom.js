@@ -26,7 +26,7 @@ export function make(tag, properties = {}, ...children) {
     else if (name === 'title') element.title = visible(value);
     else /** @type {any} */ (element)[name] = value;
   }
-  for (const child of children) if (child instanceof Node || child) element.append(child instanceof Node ? child : visible(child));
+  for (const child of children) if (child) element.append(child instanceof Node ? child : visible(child));
   return element;
 }
 
@@ -55,9 +55,7 @@ export function showError(error) {
 
 /** What stands between backticks in a message is code. @param {string} text */
 function withCode(text) {
-  const parts = make('span', {});
-  text.split('`').forEach((part, at) => parts.append(at % 2 ? make('code', {}, part) : part));
-  return parts;
+  return make('span', {}, ...text.split('`').map((part, at) => (at % 2 ? make('code', {}, part) : part)));
 }
 
 export function hideError() {
