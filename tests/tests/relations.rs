@@ -312,9 +312,10 @@ fn releases_and_paths_equal_those_of_an_independent_graph_library() {
 }
 
 /// A call of every relation function on `tasks`, `links`, `messages` and `locations`.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 18] = [
     "critical_path(tasks, links)",
     "self_time(tasks)",
+    "floating_rows(tasks)",
     "call_tree(tasks)",
     "ancestors(tasks, (SELECT run, task FROM tasks))",
     "descendants(tasks, (SELECT run, task FROM tasks))",
@@ -570,6 +571,7 @@ fn answers_in_parts_are_those_of_the_whole() {
     let (a, b) = (apart(0), apart(5));
     let calls = [
         format!("self_time({words})"),
+        format!("floating_rows({words})"),
         "gaps(tasks)".to_owned(),
         format!("gaps({words}, ends => true)"),
         "timeline(tasks, bins => 7)".to_owned(),
@@ -737,6 +739,7 @@ fn what_is_left_out_is_said() {
         &format!("call_tree((SELECT *, 'f' AS name FROM {lanes}))"),
         &[no_location, no_start, endless, reversed, crossing],
     );
+    check(&format!("floating_rows({lanes})"), &[no_start, ended, reversed]);
     check(&format!("gaps({lanes})"), &[no_location, no_start, ended, reversed]);
     check(&format!("concurrency({lanes})"), &[no_start, ended, reversed]);
     check(&format!("timeline({lanes})"), &[no_start, ended, reversed]);

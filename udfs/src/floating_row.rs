@@ -131,12 +131,17 @@ pub(crate) struct FloatingRows {
 
 impl FloatingRows {
     /// The row of the next span.
-    fn place(&mut self, span: Span) -> std::result::Result<i64, OutOfOrder> {
+    pub(crate) fn place(&mut self, span: Span) -> std::result::Result<i64, OutOfOrder> {
         if let Some(before) = self.before.filter(|&before| span.start < before) {
             return Err(OutOfOrder { before, start: span.start });
         }
         self.before = Some(span.start);
         Ok(self.place_in_order(span) as i64)
+    }
+
+    /// About how many bytes are held.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<FloatingRows>() + self.rows.blocked_until.len() * size_of::<i128>()
     }
 
     /// The row of the next span, which does not start before the one that came before it.

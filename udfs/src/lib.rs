@@ -36,6 +36,7 @@ pub mod executed_path;
 pub mod explain_change;
 pub mod family;
 pub mod floating_row;
+pub mod floating_rows;
 pub mod gaps;
 pub mod glob;
 pub mod graph;
@@ -147,6 +148,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(intersect::Intersect),
         Arc::new(subtract::Subtract),
         Arc::new(concurrency::Concurrency),
+        Arc::new(floating_rows::FloatingRowsOfLanes),
         Arc::new(overview::Overview),
         Arc::new(timeline::Timeline),
         Arc::new(ready::Ready),

@@ -10,6 +10,7 @@
 //! row 1      [e)                    bin 0: 1 task, busy 1, e;  the other bins are not there
 //! ```
 
+pub mod levels;
 pub mod rows;
 
 use std::collections::HashMap;

@@ -68,7 +68,8 @@ pub fn rows_of(spans: &[LaneSpan], of: impl Fn(&LaneSpan) -> (u32, i64)) -> Vec<
 }
 
 impl Row {
-    fn push(&mut self, span: RowSpan) {
+    /// Adds the next span, which overlaps none of those before it.
+    pub fn push(&mut self, span: RowSpan) {
         self.starts.push(span.start);
         self.finishes.push(span.finish);
         self.names.push(span.name);
