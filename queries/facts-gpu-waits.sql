@@ -10,10 +10,13 @@ WITH longest AS (
 ), streams AS (
   SELECT location FROM gpu.device_tasks WHERE run = (SELECT run FROM longest) AND role <> 'communication' GROUP BY location
 ), devices AS (
-  SELECT sum(total_time) AS total_time, sum(busy_time) AS busy_time FROM gpu.devices WHERE run = (SELECT run FROM longest)
+  SELECT sum(d.total_time) AS total_time, sum(d.busy_time) AS busy_time, max(r.makespan) AS makespan, count(*) AS devices
+  FROM gpu.devices d
+  JOIN runs r ON r.run = d.run
+  WHERE d.run = (SELECT run FROM longest)
 ), named AS (
   SELECT location, duration, CASE waits_for WHEN 'host' THEN 'the host, which launched their next kernel only then'
-    WHEN 'kernel start' THEN 'the start of a kernel that was launched already' ELSE 'other streams or what is not recorded, not for a launch' END AS waits_for
+    WHEN 'kernel start' THEN 'the start of a kernel that was launched already' ELSE 'other streams, a launch call that itself waited, or what is not recorded' END AS waits_for
   FROM gpu.stream_waits
   WHERE run = (SELECT run FROM longest) AND location IN (SELECT location FROM streams)
 )
@@ -28,7 +31,10 @@ HAVING sum(duration) > 0
 QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, waits_for) = 1
 UNION ALL
 SELECT CASE WHEN (SELECT count(*) FROM gpu.devices WHERE run = (SELECT run FROM longest)) > 1 THEN 'The devices' ELSE 'The device' END
-  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || (SELECT run FROM longest) ELSE '' END || ' waited for little: something ran for '
-  || round(100.0 * busy_time / total_time, 1) || ' % of the time between first and last task.' AS fact
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || (SELECT run FROM longest) ELSE '' END
+  || CASE WHEN 10 * total_time < devices * makespan THEN ' had next to nothing to do: from first to last task there are ' || time_text(total_time / devices)
+       || CASE devices WHEN 1 THEN '' ELSE ' on average' END || ', of the '
+       || time_text(makespan) || ' that the run took.'
+     ELSE ' waited for little: something ran for ' || round(100.0 * busy_time / total_time, 1) || ' % of the time between first and last task.' END AS fact
 FROM devices
 WHERE total_time > 0 AND busy_time >= 0.95 * total_time

@@ -10,7 +10,8 @@ WITH stretches AS (
   LEFT JOIN working_tasks after ON after.task = g.task_after
   QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.start) = 1
 )
-SELECT 'Nothing ran on any location' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || s.run ELSE '' END || ' for ' || time_text(s.duration)
+SELECT CASE WHEN (SELECT count(*) FROM program_tasks WHERE role = 'communication') > 0 THEN 'Nothing but communication ran on any location' ELSE 'Nothing ran on any location' END
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || s.run ELSE '' END || ' for ' || time_text(s.duration)
   || ' in one stretch, ' || round(100.0 * s.duration / r.makespan, 1) || ' % of the run'
   || CASE WHEN coalesce(name_before, '') <> '' AND coalesce(name_after, '') <> '' THEN ', between ' || name_before || ' and ' || name_after ELSE '' END
   || '.' AS fact, name_before, name_after

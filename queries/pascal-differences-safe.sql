@@ -3,7 +3,8 @@
 -- needs: executions
 -- param region: TEXT = '' -- the region; '' is the whole program
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
--- chart: heatmap x=cores y=argument value=value panel=panel palette=diverging
+-- param reach: DOUBLE = NULL -- what is so far from zero has the strongest colours; without it, the largest value
+-- chart: heatmap x=cores y=argument value=value panel=panel palette=diverging to=$reach
 --
 WITH cells AS MATERIALIZED (
   SELECT * FROM efficiency_diffs((SELECT * FROM executions WHERE region = $region), method => $method)

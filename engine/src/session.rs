@@ -45,7 +45,7 @@ use crate::options::OpenOptions;
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::store::{self, Segment, StoredTable};
+use crate::store::{self, Beside, Segment, StoredTable};
 use crate::tables::{
     ColumnType, OF_PROGRAM, OF_WORKING, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table, VIEWS,
     ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, tasks_in_slice,
@@ -228,6 +228,13 @@ impl Session {
     /// The time slice that was asked for; tasks that touch it are there whole.
     pub fn slice(&self) -> Slice {
         self.slice
+    }
+
+    /// Where a program may keep what it made of the tasks, and finds it when it opens the same again; `None` where the runs are not
+    /// all in one store on disk, or not whole, or were not [kept](OpenOptions::keep_runs). `version` is that of what is kept.
+    pub fn beside(&self, version: &str) -> Option<Beside> {
+        let runs = self.kept.iter().map(|(named, _)| named);
+        (self.slice == Slice::default()).then(|| Beside::of(runs, version))?
     }
 
     /// What the user should hear about the session as a whole, before the first query.

@@ -1,7 +1,7 @@
 //! Parameters of saved queries: declared with a type, given as text, bound as values. Text never becomes SQL.
 
 use datafusion::common::ScalarValue;
-use tq_udfs::ticks::Tick;
+use tq_udfs::ticks::{Tick, time_text};
 
 use crate::time::GivenTime;
 
@@ -18,6 +18,16 @@ pub struct Param {
     pub description: String,
     /// The line of the file, from 1.
     pub line: usize,
+}
+
+impl Param {
+    /// Its default as people read it; `None` without one, or where it does not fit ticks of this length.
+    pub fn default_text(&self, tick: Tick) -> Option<String> {
+        match self.default.as_ref()?.value(tick)? {
+            ScalarValue::Int64(Some(ticks)) if self.param_type == ParamType::Time => Some(time_text(ticks, tick)),
+            value => Some(value.to_string()),
+        }
+    }
 }
 
 /// The types of parameters.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::beside::name_of;
 use super::layout::{make, runs_folder, sync_folder};
 use super::log::{self, Commit, StoredRun};
 use super::read::TableFile;
@@ -59,13 +60,8 @@ pub(crate) fn key(spec: &TraceSpec, options: &OpenOptions) -> Option<Key> {
     for file in files_of(spec, &options.import) {
         text.push_str(&line_of("file", &file)?);
     }
-    // Two halves of 64 bits, of which each is of the whole text; the text itself is compared, too.
-    let half = |salt: u8| {
-        let mut hasher = std::hash::DefaultHasher::new();
-        std::hash::Hash::hash(&(salt, text.as_str()), &mut hasher);
-        std::hash::Hasher::finish(&hasher)
-    };
-    Some(Key { name: format!("{:016x}{:016x}", half(0), half(1)), text })
+    // The text itself is compared, too.
+    Some(Key { name: name_of(&text), text })
 }
 
 /// The files that are read for a trace, and those of its folder, where new ones would be seen.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::layout::{STAGING, UNLINKED, check_folder, failed, is_id, log_folder, parts_of, runs_folder, sync_folder};
 use super::log::{self, Commit, Entry, State, StoredRun};
 use super::write::{self, stored_tables};
-use super::{Files, existing, fill, named_by, no_run, run_of, views, warning};
+use super::{Files, beside, existing, fill, named_by, no_run, run_of, views, warning};
 use crate::error::ImportError;
 use crate::open::NamedRun;
 use crate::remote::{self, Folder};
@@ -118,6 +118,8 @@ pub fn gc(root: &Path, older_than: Option<Duration>) -> Result<(Collected, Vec<S
         let Some(_lock) = locked(&entry.path()) else { continue };
         collected.files += u64::from(fs::remove_file(entry.path()).is_ok());
     }
+    let (files, bytes) = beside::clear(root);
+    (collected.files, collected.bytes) = (collected.files + files, collected.bytes + bytes);
     sync_folder(&all).map_err(|error| failed(&all, "write the store", &error))?;
     // Stores that are copied to where a URL leads need it.
     let _ = log::write_last(root, &state);

@@ -4,7 +4,7 @@
 //! STORE/log/00000017.json                one commit           STORE/log/00000100.checkpoint.json   all commits up to it
 //! STORE/runs/k3v0.../tasks-000.parquet     rows of one import   STORE/runs/.import-k3v0...           an import at work
 //! STORE/log/last.json                    a hint for readers behind URLs
-//! STORE/views.sql                         for DuckDB
+//! STORE/views.sql                         for DuckDB       STORE/view/…                         kept by `tq view`, see `beside`
 //! ```
 //! Stores come from strangers: folders and files must be plain ones, so that no link leads out of the store and no FIFO waits for
 //! ever, and what a commit calls a file is exactly `<id>/<name>`.

@@ -9,10 +9,11 @@
 //! log      commits: which runs there are       read        files → rows             cut          which rows are in a slice of time
 //! facts    what a commit says of a run         scan        a table over runs        keep         removes what no run needs
 //! add      adds runs, all or none              columns     columns of the files     cache        stores of traces that a user read
-//! views    how DuckDB reads a store
+//! views    how DuckDB reads a store            beside      what programs keep with the runs, only for speed
 //! ```
 
 mod add;
+mod beside;
 mod blocks;
 mod cache;
 mod columns;
@@ -50,6 +51,7 @@ use crate::trace::{Budget, Deadline, NamedRun, Run, with_own_words};
 pub use crate::options::Cache;
 pub(crate) use add::Addition;
 pub use add::Replace;
+pub use beside::{Beside, Unfinished};
 pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
 pub(crate) use cut::cut;
 pub use keep::{Collected, compact, gc, remove};

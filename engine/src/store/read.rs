@@ -143,6 +143,11 @@ impl TableFile {
         })
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The same file, which nobody removes while it lives.
     pub(super) fn held_by(self, lock: Arc<File>) -> TableFile {
         TableFile { _lock: Some(lock), ..self }
