@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: runs
 --
--- Much is a tenth of the records or tasks that are there, or more; a recording that ends in the middle may lack any number of them.
+-- Much is a tenth of the records or tasks that are there, or more, and five at least; a recording that ends in the middle may lack any number of them.
 WITH lost AS (
   SELECT run, sum(count) FILTER (WHERE severity = 'lost') AS records,
     count(*) FILTER (WHERE severity = 'lost' AND what IN ('truncated', 'dot_truncated')) > 0 AS ends,
@@ -13,7 +13,7 @@ WITH lost AS (
   SELECT r.run, r.tasks, l.records, l.ends, row_number() OVER (ORDER BY l.ends DESC, l.records DESC, r.run) AS place, count(*) OVER () AS runs
   FROM lost l
   JOIN runs r ON r.run = l.run
-  WHERE l.records > 0 AND (l.ends OR 10 * l.records >= greatest(r.tasks, l.records_read))
+  WHERE l.records > 0 AND (l.ends OR l.records >= 5 AND 10 * l.records >= greatest(r.tasks, l.records_read))
 )
 SELECT CASE WHEN ends THEN 'The recording' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END
          || ' ends in the middle: what came after is not in it, and all figures are about the '

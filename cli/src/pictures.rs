@@ -30,7 +30,10 @@ pub(crate) fn surroundings(connection: &mut Connection, format: Format) -> Resul
 /// The title of a picture, and the order in which the traces want their locations.
 pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure> {
     let runs: Vec<String> = connection.session().runs().iter().map(|run| run.name.clone()).collect();
-    let title = runs.join(", ");
+    let title = match runs.as_slice() {
+        [first, second, third, _, others @ ..] => format!("{first}, {second}, {third} and {} more", others.len() + 1),
+        _ => runs.join(", "),
+    };
     let names = Names::of_runs(runs.into_iter());
     let rows = connection.collect(
         "SELECT locations.run, location, name, run_number, sort_index FROM locations JOIN runs ON runs.run = locations.run",
@@ -59,15 +62,19 @@ pub(crate) fn charts(query: &SavedQuery, params: &Params) -> Result<Vec<(Chart, 
     query.header.charts.iter().map(|line| Ok((chart(line, query, params)?, line.line as u64))).collect()
 }
 
-/// The chart of a line of a header; a `$name` in it is what the parameter names.
+/// The chart of a line of a header; a `$name` in it is what the parameter names, and nothing where that is NULL.
 fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart, Failure> {
-    let named = |value: &str| -> Option<String> {
-        let (_, value) = params.iter().find(|(name, _)| Some(name.as_str()) == value.strip_prefix('$'))?;
-        Some(value.to_string())
+    let pair = |(key, value): &'_ (String, String)| -> Option<(String, String)> {
+        let named = params.iter().find(|(name, _)| Some(name.as_str()) == value.strip_prefix('$'));
+        let value = match named {
+            Some((_, named)) if named.is_null() => return None,
+            Some((_, named)) => named.to_string(),
+            None => value.clone(),
+        };
+        Some((key.clone(), value))
     };
-    let pairs: Vec<(&str, String)> =
-        line.options.iter().map(|(key, value)| (key.as_str(), named(value).unwrap_or_else(|| value.clone()))).collect();
-    let pairs = pairs.iter().map(|(key, value)| (*key, value.as_str()));
+    let pairs: Vec<(String, String)> = line.options.iter().filter_map(pair).collect();
+    let pairs = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
 }
 

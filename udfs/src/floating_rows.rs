@@ -62,6 +62,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Nulls: a task without start or finish is left out and counted in a note. Tasks whose location is NULL are those of one location, \
          NULL. A task that ends before it starts counts as a mark.\n\n\
          Ties: of tasks of equal start and finish the smaller one is placed first; without a column `task`, the one that comes first.\n\n\
+         Errors: as many as 4294967295 tasks of one location at a time.\n\n\
          Cost: n log n, and log r for r rows; 28 bytes a task beside the tasks themselves; beyond half of the memory limit, as much for the \
          tasks of the largest location. Of a store whose locations are in order, where nobody sees the order of the answer, only the tasks \
          of the last starts.\n\n\

@@ -13,6 +13,10 @@ pub(crate) enum ChartError {
     UnknownKey { kind: &'static str, key: String, known: Vec<&'static str> },
     #[error("{key}={value}: it is one of {}", allowed.join(", "))]
     UnknownValue { key: &'static str, value: String, allowed: Vec<&'static str> },
+    #[error("the colours have no range: `from` is to be less than `to`, and around zero one of them is not 0")]
+    NoScale,
+    #[error("{key}={value}: it is a number")]
+    NoAmount { key: &'static str, value: String },
     #[error("`{key}` is given twice")]
     Twice { key: &'static str },
     #[error("a {kind} chart needs {key}=…")]

@@ -52,6 +52,8 @@ pub(crate) struct Gantt {
     lanes: Vec<Lane>,
     lane_numbers: HashMap<(String, String), usize>,
     names: Names,
+    /// Names that have a hue on the page already, since they ran longest.
+    known: Option<super::Names>,
     kinds: Names,
     /// Bars while they are few, `None` once there are bins.
     bars: Option<Vec<Bar>>,
@@ -140,6 +142,7 @@ impl Gantt {
             lanes: Vec::new(),
             lane_numbers: HashMap::new(),
             names: Names::default(),
+            known: None,
             kinds: Names::default(),
             bars: Some(Vec::new()),
             longest: Longest::default(),
@@ -169,6 +172,11 @@ impl Gantt {
         Gantt { window, ..self }
     }
 
+    /// A chart of a page on which some names have hues already: those are told apart, however many others come before them.
+    pub(crate) fn knowing(self, known: super::Names) -> Gantt {
+        Gantt { known: Some(known), ..self }
+    }
+
     /// Adds a task. Starts must not decrease within a lane.
     pub(crate) fn add(&mut self, span: Span<'_>) {
         let Some((start, finish)) = span.times.filter(|(start, finish)| start <= finish) else {
@@ -182,8 +190,9 @@ impl Gantt {
         let (start, finish) = (start.saturating_sub(origin), finish.saturating_sub(origin));
         let lane = self.lane(span.run, span.location);
         let tells = Tells::of(span.role, span.kind, span.name);
-        let name = self.names.intern(span.name, tells);
-        let kind = self.kinds.intern(span.kind, tells);
+        let known = |word: &str| self.known.as_ref().is_some_and(|known| known.hue_of(word).is_some());
+        let name = self.names.intern(span.name, tells, known);
+        let kind = self.kinds.intern(span.kind, tells, |_| false);
         self.lanes[lane].tasks += 1;
         self.tasks += 1;
         let (first, last) = self.in_window(start, finish);
@@ -343,7 +352,8 @@ struct Names {
 }
 
 impl Names {
-    fn intern(&mut self, word: &str, tells: Tells) -> u32 {
+    /// The number of a word; one beyond the limit has its own only where `is_known` says so.
+    fn intern(&mut self, word: &str, tells: Tells, is_known: impl Fn(&str) -> bool) -> u32 {
         // Neighbours often share their name.
         if self.words.get(self.last as usize).is_some_and(|last| last == word) {
             return self.last;
@@ -351,7 +361,7 @@ impl Names {
         self.last = match self.numbers.get(word) {
             Some(&number) => number,
             None => {
-                let word = if self.words.len() < NAMES_MAX { word } else { REST };
+                let word = if self.words.len() < NAMES_MAX || is_known(word) { word } else { REST };
                 if let Some(&number) = self.numbers.get(word) {
                     number
                 } else {

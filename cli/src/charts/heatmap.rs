@@ -93,6 +93,12 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         matrices.truncate(panels_max);
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
+    let range = range.between(palette, chart.amount("from"), chart.amount("to")).ok_or(ChartError::NoScale)?;
+    let beyond = matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten());
+    let beyond = beyond.filter(|value| **value < range.from || **value > range.to).count();
+    if !range.is_log && beyond > 0 {
+        sheet.notes.push(format!("Beyond the ends of the colours: {}.", counted(beyond, "cell")));
+    }
     if range.is_log {
         sheet.notes.push("Logarithmic scale of colours: few values are much larger than all others.".to_owned());
     }

@@ -105,6 +105,21 @@ impl Range {
         Range { from, to: most, is_log: false }
     }
 
+    /// The same with ends that somebody chose; around zero both sides are as long as the longer one of them. `None` where the first is
+    /// not below the last.
+    pub(super) fn between(self, palette: Palette, from: Option<f64>, to: Option<f64>) -> Option<Range> {
+        if from.is_none() && to.is_none() {
+            return Some(self);
+        }
+        let range = if palette.is_around_zero() {
+            let reach = from.unwrap_or_default().abs().max(to.unwrap_or_default().abs());
+            Range { from: -reach, to: reach, is_log: false }
+        } else {
+            Range { from: from.unwrap_or(self.from), to: to.unwrap_or(self.to), is_log: false }
+        };
+        (range.from < range.to && (range.to - range.from).is_finite()).then_some(range)
+    }
+
     /// The shade of a value.
     pub(super) fn shade(self, value: f64) -> usize {
         if self.to <= self.from {
@@ -152,6 +167,21 @@ mod tests {
         assert_eq!(Range::of(Palette::Sequential, [5.0, 9.0].into_iter()), Range { from: 5.0, to: 9.0, is_log: false });
         assert_eq!(Range::of(Palette::Sequential, [1.0, 9.0].into_iter()), Range { from: 0.0, to: 9.0, is_log: false });
         assert_eq!(Range::of(Palette::Sequential, [].into_iter()).shade(3.0), SHADES / 2);
+    }
+
+    #[test]
+    fn ends_that_somebody_chose_are_those_of_the_colours() {
+        let range = |palette, from, to| Range::of(palette, [-0.1, 0.4].into_iter()).between(palette, from, to);
+        let ends = |from, to| Some(Range { from, to, is_log: false });
+        assert_eq!(range(Palette::Pascal, None, Some(0.2)), ends(-0.2, 0.2));
+        assert_eq!(range(Palette::Pascal, Some(-0.5), Some(0.2)), ends(-0.5, 0.5));
+        assert_eq!(range(Palette::Pascal, None, Some(0.0)), None);
+        assert_eq!(range(Palette::Sequential, Some(0.0), Some(1.0)), ends(0.0, 1.0));
+        assert_eq!(range(Palette::Sequential, None, Some(1.0)), ends(-0.1, 1.0));
+        assert_eq!(range(Palette::Sequential, None, Some(0.2)).map(|range| range.shade(0.4)), Some(SHADES - 1));
+        for (from, to) in [(Some(5.0), None), (Some(0.3), Some(0.1)), (Some(-1e308), Some(1e308))] {
+            assert_eq!(range(Palette::Sequential, from, to), None);
+        }
     }
 
     #[test]

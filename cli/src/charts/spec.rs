@@ -46,6 +46,8 @@ pub(crate) enum Value {
     Category,
     /// `true` or `false`.
     Flag,
+    /// A number.
+    Amount,
     /// One of these.
     Word(&'static [&'static str]),
 }
@@ -58,7 +60,7 @@ const fn takes(name: &'static str, value: Value) -> Key {
     Key { name, value, required: false }
 }
 
-use Value::{Category, Flag, Number, Word};
+use Value::{Amount, Category, Flag, Number, Word};
 
 /// All kinds.
 pub(crate) const KINDS: &[Kind] = &[
@@ -109,7 +111,8 @@ pub(crate) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "heatmap",
-        summary: "A matrix of coloured values; totals=true draws sums at its edges, panel draws several on one scale.",
+        summary: "A matrix of coloured values; totals=true draws sums at its edges, panel draws several on one scale; from and to are \
+                  the values at the ends of the colours.",
         keys: &[
             needs("x", Category),
             needs("y", Category),
@@ -117,6 +120,8 @@ pub(crate) const KINDS: &[Kind] = &[
             takes("totals", Flag),
             takes("panel", Category),
             takes("palette", Word(&["sequential", "diverging", "pascal"])),
+            takes("from", Amount),
+            takes("to", Amount),
         ],
         columns: &[],
     },
@@ -190,7 +195,10 @@ impl Chart {
             let allowed: &[&str] = match known.value {
                 Flag => &["true", "false"],
                 Word(words) => words,
-                Number | Category => &[],
+                Amount if !value.parse().is_ok_and(f64::is_finite) => {
+                    return Err(ChartError::NoAmount { key: known.name, value: value.to_owned() });
+                }
+                Number | Category | Amount => &[],
             };
             if !allowed.is_empty() && !allowed.contains(&value) {
                 return Err(ChartError::UnknownValue {
@@ -231,6 +239,11 @@ impl Chart {
         (key, self.get(key).unwrap_or_default())
     }
 
+    /// A number that stands in the line of the chart.
+    pub(super) fn amount(&self, key: &str) -> Option<f64> {
+        self.get(key)?.parse().ok()
+    }
+
     pub(super) fn flag(&self, key: &str) -> bool {
         self.get(key) == Some("true")
     }
@@ -245,6 +258,7 @@ impl Kind {
                 Number => "<number column>".to_owned(),
                 Category => "<column>".to_owned(),
                 Flag => "true".to_owned(),
+                Amount => "<number>".to_owned(),
                 Word(words) => words.join("|"),
             };
             let pair = format!("{}={value}", key.name);

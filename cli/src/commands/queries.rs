@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use datafusion::common::ScalarValue;
-use tq_engine::queries::{Library, Origin, ParamType, SavedQuery};
-use tq_udfs::ticks::{Tick, time_text};
+use tq_engine::queries::{Library, Origin, SavedQuery};
+use tq_udfs::ticks::Tick;
 
 use crate::args::QueriesArgs;
 use crate::errors::{Failure, Problem};
@@ -116,15 +115,10 @@ pub(crate) fn describe(query: &SavedQuery) -> String {
         fact("needs", needs(query));
     }
     for param in &header.params {
-        let default = match &param.default {
-            Some(default) => match default.value(Tick::Nanosecond) {
-                Some(ScalarValue::Int64(Some(ticks))) if param.param_type == ParamType::Time => {
-                    format!(" = {}", time_text(ticks, Tick::Nanosecond))
-                }
-                Some(value) => format!(" = {value}"),
-                None => String::new(),
-            },
-            None => ", to be given".to_owned(),
+        let default = match param.default_text(Tick::Nanosecond) {
+            Some(default) => format!(" = {default}"),
+            None if param.default.is_none() => ", to be given".to_owned(),
+            None => String::new(),
         };
         let name = format!("--param {}=…", param.name);
         fact(&name, format!("{} ({}{default})", param.description, param.param_type.name()).trim_start().to_owned());

@@ -22,9 +22,11 @@ fn word(error: &ChartError) -> Problem {
             Problem::new(format!("{message}{near}")).hint(format!("it is written `{}`", usage(kind)))
         }
         ChartError::MissingKey { usage, .. } => Problem::new(message).hint(format!("it is written `{usage}`")),
-        ChartError::UnknownValue { .. } | ChartError::Twice { .. } | ChartError::NotText { .. } => {
-            Problem::new(message)
-        }
+        ChartError::UnknownValue { .. }
+        | ChartError::NoScale
+        | ChartError::NoAmount { .. }
+        | ChartError::Twice { .. }
+        | ChartError::NotText { .. } => Problem::new(message),
         ChartError::MissingColumn { column, columns, .. } => {
             let near = did_you_mean(column, columns.iter().map(String::as_str));
             Problem::new(format!("{message}{near}")).hint(format!("the answer has {}", columns.join(", ")))

@@ -30,7 +30,7 @@ const TEXTS: [&str; 5] = ["run", "location", "name", "kind", "role"];
 
 impl Svg {
     pub(crate) fn new(writer: Writer, tick: Tick, picture: Picture) -> Svg {
-        let gantt = Gantt::new(tick).within(picture.slice);
+        let gantt = Gantt::new(tick).within(picture.slice).knowing(picture.names.clone());
         let gantt = match picture.outlined {
             Some(what) => gantt.outlining(what),
             None => gantt,

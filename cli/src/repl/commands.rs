@@ -30,6 +30,8 @@ pub(super) enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Argument {
     Nothing,
+    /// `on`, `off`, or nothing for the other one.
+    Switch,
     Table,
     Function,
     File,
@@ -112,15 +114,15 @@ pub(super) const COMMANDS: &[Command] = &[
     command(
         &["\\timing"],
         Action::Timing,
-        Argument::Nothing,
-        "\\timing",
+        Argument::Switch,
+        "\\timing [on|off]",
         "show how long each statement takes, or stop",
     ),
     command(
         &["\\x"],
         Action::Expanded,
-        Argument::Nothing,
-        "\\x",
+        Argument::Switch,
+        "\\x [on|off]",
         "show each row as a list of its columns, or as a table again",
     ),
     command(
@@ -151,6 +153,18 @@ back what you typed. Ctrl-C ends a query and keeps the prompt. Try:
     text
 }
 
+/// What a command of psql or sqlite3 is here.
+fn of_another(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "\\l" | "\\list" | "\\dn" | "\\dv" | "\\dm" => "\\d",
+        "\\c" | "\\connect" => "\\open",
+        "\\g" | "\\e" | "\\r" | "\\s" => "\\?",
+        "\\pset" => "\\set",
+        "\\exit" => "\\q",
+        _ => return None,
+    })
+}
+
 /// The command of a line and what stands behind it. A `;` out of habit is no part of it.
 pub(super) fn parse(line: &str) -> Result<(&'static Command, &str), Failure> {
     let line = line.trim().trim_end_matches(';').trim_end();
@@ -158,10 +172,16 @@ pub(super) fn parse(line: &str) -> Result<(&'static Command, &str), Failure> {
     let found = COMMANDS.iter().find(|command| command.names.contains(&name));
     let command = found.ok_or_else(|| {
         let names = COMMANDS.iter().flat_map(|command| command.names).copied();
-        let near = nearest(name, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let near = of_another(name)
+            .or_else(|| nearest(name, names))
+            .map(|near| format!("; did you mean `{near}`?"))
+            .unwrap_or_default();
         Problem::new(format!("no command `{name}`{near}")).hint("`\\?` lists the commands")
     })?;
     let rest = rest.trim();
+    if command.argument == Argument::Switch && !["", "on", "off"].contains(&rest) {
+        return Err(Problem::new(format!("`{name}` takes `on` or `off`, but `{rest}` was given")).into());
+    }
     if command.argument == Argument::Nothing && command.action != Action::Watch && !rest.is_empty() {
         return Err(Problem::new(format!("`{name}` takes no argument, but `{rest}` was given")).into());
     }
@@ -179,7 +199,13 @@ mod tests {
         assert_eq!(parsed("\\d tasks;"), Some((Action::Tables, "tasks")));
         assert_eq!(parsed("\\run longest-tasks  limit=5 "), Some((Action::Run, "longest-tasks  limit=5")));
         assert_eq!(parsed("\\frob"), None);
-        assert_eq!(parsed("\\timing on"), None);
+        assert_eq!(parsed("\\timing on"), Some((Action::Timing, "on")));
+        assert_eq!(parsed("\\timing maybe"), None);
+        let told = parse("\\l").err().map(|failure| match failure {
+            Failure::Told(problem) => problem.message.clone(),
+            _ => String::new(),
+        });
+        assert_eq!(told.as_deref(), Some("no command `\\l`; did you mean `\\d`?"));
     }
 
     #[test]

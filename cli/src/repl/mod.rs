@@ -306,11 +306,11 @@ impl Prompt {
             Action::Quit => return Ok(Next::Leave),
             Action::Help => self.show(&commands::help())?,
             Action::Timing => {
-                self.settings.timing = !self.settings.timing;
+                self.settings.timing = switched(self.settings.timing, rest);
                 terminal::line(if self.settings.timing { "Timing is on." } else { "Timing is off." });
             }
             Action::Expanded => {
-                self.settings.expanded = !self.settings.expanded;
+                self.settings.expanded = switched(self.settings.expanded, rest);
                 terminal::line(if self.settings.expanded { "Rows are lists." } else { "Rows are lines of a table." });
             }
             Action::Tables => {
@@ -550,6 +550,11 @@ impl Prompt {
             *words = Words::of(self.connection.session(), &self.library);
         }
     }
+}
+
+/// What a switch is after `on`, `off`, or no word at all.
+fn switched(is_on: bool, word: &str) -> bool {
+    if word.is_empty() { !is_on } else { word == "on" }
 }
 
 fn terminal(error: &ReadlineError) -> Failure {

@@ -28,7 +28,7 @@ th{font-weight:600}.long{display:inline-block;white-space:normal;overflow-wrap:a
 object,img{max-width:100%;height:auto;display:block;margin:1rem 0}\
 code,pre{font-family:ui-monospace,monospace;font-size:.875em}\
 pre{padding:1rem;overflow-x:auto;background:#f6f8fa}\
-h1,h2{border-bottom:1px solid #d1d9e0;padding-bottom:.3rem}\
+h1,h2{border-bottom:1px solid #d1d9e0;padding-bottom:.3rem;overflow-wrap:anywhere}\
 h2{margin-top:2.5rem}\
 iframe{width:100%;border:1px solid #d1d9e0;border-radius:.4rem}\
 blockquote{margin:0;padding-left:1rem;border-left:.25rem solid #d1d9e0}\

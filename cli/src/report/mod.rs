@@ -124,9 +124,22 @@ pub(crate) struct Section {
     pub(crate) rows: String,
 }
 
-/// One section of a page: a saved query by its name.
-pub(crate) fn section(connection: &mut Connection, library: &Library, name: &str) -> Result<Section, Failure> {
-    let parts = template::parse(&format!("```sql both\n{name}\n```\n"), name, library)?;
+/// One section of a page: a saved query by its name, with values for its parameters.
+pub(crate) fn section(
+    connection: &mut Connection,
+    library: &Library,
+    name: &str,
+    given: &[(String, String)],
+) -> Result<Section, Failure> {
+    let mut parts = template::parse(&format!("```sql both\n{name}\n```\n"), name, library)?;
+    for part in &mut parts {
+        let template::Part::Block(block) = part else { continue };
+        for question in &mut block.questions {
+            // Wrong values are told as such, not as a fault of the template.
+            question.query.bind(given, connection.session().tick())?;
+            question.given = given.to_vec();
+        }
+    }
     let page = render::page(connection, &parts, true)?;
     let rows: Vec<&str> = page.text.lines().filter(|line| !line.starts_with("![")).collect();
     let pictures = page.pictures.into_iter().map(|picture| picture.svg).collect();

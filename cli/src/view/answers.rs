@@ -16,7 +16,7 @@ use tq_engine::tables::TABLES;
 use tq_udfs::graph::NONE;
 use tq_udfs::ticks::Tick;
 
-use super::model::{self, Frame, Model};
+use super::model::{Frame, Model};
 use super::wire::{self, Columns};
 use crate::charts::hues;
 use crate::connection::{Connection, Params};
@@ -145,10 +145,9 @@ pub(super) fn info(connection: &mut Connection, model: &Model) -> Result<Value, 
         json!({"run": run, "tasks": rows.text(1, row), "makespan": rows.text(2, row), "format": rows.text(3, row), "start": start, "finish": finish})
     };
     let runs: Vec<Value> = (0..rows.len).map(run).collect();
-    let tasks: usize =
-        model.lanes.iter().flat_map(|lane| lane.rows.iter().take(model::ROWS_MAX)).map(|row| row.len()).sum();
+    let tasks = model.drawn_tasks();
     let counted = |column: usize| if rows.len == 0 { None } else { rows.integer(column, 0).filter(|count| *count > 0) };
-    let left_out = counted(4).map(|all| all - tasks as i64).filter(|left_out| *left_out > 0);
+    let left_out = counted(4).map(|all| all - tasks).filter(|left_out| *left_out > 0);
     let tick = match connection.session().tick() {
         Tick::Weight => json!({"weights": true}),
         Tick::Picosecond => json!({"seconds": 1e-12}),
@@ -157,10 +156,10 @@ pub(super) fn info(connection: &mut Connection, model: &Model) -> Result<Value, 
     let palette: Vec<Value> = hues().map(|(light, dark, dark_letters)| json!([light, dark, dark_letters])).collect();
     let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
     let (start, finish) = model.reach.as_ref().map(ends).unzip();
-    let (aligned_start, aligned_finish) = model.aligned().as_ref().map(ends).unzip();
+    let aligned = model.aligned().as_ref().map(ends).map(|(start, finish)| json!({"start": start, "finish": finish}));
     Ok(json!({
         "title": names.join(", "), "runs": runs, "start": start, "finish": finish, "tick": tick,
-        "aligned": {"start": aligned_start, "finish": aligned_finish}, "events": counted(7).map(|count| count.to_string()), "has_dependencies": counted(8).is_some(),
+        "aligned": aligned, "events": counted(7).map(|count| count.to_string()), "has_dependencies": counted(8).is_some(),
         "tasks": tasks.to_string(), "left_out": left_out.map(|count| count.to_string()), "lost": counted(5).map(|count| count.to_string()),
         "repaired": counted(6).map(|count| count.to_string()), "palette": palette, "version": env!("CARGO_PKG_VERSION"),
     }))
@@ -453,20 +452,31 @@ pub(super) fn queries(connection: &mut Connection, library: &Library) -> Result<
         }
         let fits = connection.unmet(&query).is_ok_and(|unmet| unmet.is_empty());
         let chart = query.header.charts.first().map(|chart| chart.kind.clone());
+        let tick = connection.session().tick();
+        let params = query.header.params.iter().map(|param| {
+            let default = param.default_text(tick);
+            json!({"name": param.name, "type": param.param_type.name(), "default": default, "doc": param.description})
+        });
+        let params: Vec<Value> = params.collect();
         all.push((
             !fits,
-            json!({"name": name, "title": query.title(), "topic": query.header.topic, "sql": query.statement.text, "fits": fits, "chart": chart}),
+            json!({"name": name, "title": query.title(), "topic": query.header.topic, "sql": query.statement.text, "fits": fits, "chart": chart, "params": params}),
         ));
     }
     all.sort_by_key(|(fits_not, _)| *fits_not);
     Ok(all.into_iter().map(|(_, query)| query).collect())
 }
 
-/// A saved query as a report shows it.
-pub(super) fn saved(connection: &mut Connection, library: &Library, name: &str) -> Result<Value, Failure> {
+/// A saved query as a report shows it, with values for its parameters.
+pub(super) fn saved(
+    connection: &mut Connection,
+    library: &Library,
+    name: &str,
+    given: &[(String, String)],
+) -> Result<Value, Failure> {
     let query = library::find(library, name)?;
     connection.meets(&query)?;
-    let section = report::section(connection, library, name)?;
+    let section = report::section(connection, library, name, given)?;
     Ok(
         json!({"title": query.title(), "svg": section.pictures.first(), "pictures": section.pictures, "html": section.rows}),
     )

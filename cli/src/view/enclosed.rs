@@ -110,7 +110,7 @@ fn height(model: &Model) -> usize {
     const FRAME: usize = 200;
     const LANE: usize = 24;
     const ROW: usize = 18;
-    let rows = model.lanes.iter().map(|lane| LANE.max(ROW * lane.rows.len()));
+    let rows = (0..model.lanes.len()).map(|lane| LANE.max(ROW * model.rows(lane)));
     rows.fold(FRAME, usize::saturating_add).clamp(420, 720)
 }
 
@@ -163,7 +163,7 @@ impl Piece {
     fn of(model: &Model, from: i64, to: i64) -> Result<Option<Piece>, Failure> {
         let lanes = (0..).take(model.lanes.len()).collect();
         let Some(Cut { columns, summed, names }) =
-            tile::cut(Frame::as_recorded(model), &tile::Asked { from, to, bins: BINS, lanes })
+            tile::cut(Frame::as_recorded(model), &tile::Asked { from, to, bins: BINS, lanes })?
         else {
             return Ok(None);
         };

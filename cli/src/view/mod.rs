@@ -12,6 +12,7 @@ mod counters;
 pub(crate) mod enclosed;
 mod guard;
 mod joined;
+mod kept;
 mod model;
 mod tile;
 mod wire;
@@ -172,7 +173,8 @@ async fn tile(State(page): Shared, Query(given): Given, headers: HeaderMap) -> R
     }
     let asked = tile::Asked { from, to, bins: usize::try_from(bins).unwrap_or(1), lanes };
     let cut = tokio::task::spawn_blocking(move || tile::cut(page.frame(&given), &asked));
-    let cut = cut.await.ok().flatten().ok_or_else(|| Refused::of("the range is too long"))?;
+    let cut = cut.await.map_err(|_| Refused::of("the tile could not be cut, which is a fault of tq"))??;
+    let cut = cut.ok_or_else(|| Refused::of("the range is too long"))?;
     Ok(columns_of(cut.columns, &headers))
 }
 
@@ -281,11 +283,16 @@ async fn queries(State(page): Shared) -> Result<Response, Refused> {
     Ok(json_of(page.queries.get_or_init(|| all)))
 }
 
+/// How a parameter of a saved query begins in a request.
+const PARAM: &str = "param.";
+
 async fn saved(State(page): Shared, Query(given): Given) -> Result<Response, Refused> {
     let name = given.get("name").cloned().ok_or_else(|| Refused::of("`name` is that of a saved query"))?;
     let asked = page.of_range(&given).await?;
     let shared = Arc::clone(&page);
-    Ok(json_of(&asked.answer(move |connection| answers::saved(connection, &shared.library, &name)).await?))
+    let values = given.into_iter().filter_map(|(key, value)| Some((key.strip_prefix(PARAM)?.to_owned(), value)));
+    let values: Vec<(String, String)> = values.collect();
+    Ok(json_of(&asked.answer(move |connection| answers::saved(connection, &shared.library, &name, &values)).await?))
 }
 
 impl Page {

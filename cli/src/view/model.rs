@@ -1,16 +1,20 @@
 //! The tasks of the traces as the page draws them: lanes, rows of tasks that do not overlap, names with their colours.
 //!
-//! Read once, by queries like any other; tiles are then cut from arrays and wait for no query.
+//! Read once, by queries like any other; tiles are then cut from arrays and wait for no query. Tasks that are too many for that are
+//! [kept](super::kept) on disk, row by row, and tiles are cut from there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, OnceLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::hash_utils::RandomState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tq_engine::store::{Beside, Unfinished};
 use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 use tq_udfs::lanes::words::{Words, WordsReading};
@@ -18,7 +22,9 @@ use tq_udfs::lanes::{LaneSpan, sort_lane};
 use tq_udfs::overview::rows::{Row, RowSpan, SPAN_BYTES, TicksOfNames, rows_of};
 use tq_udfs::relation::rows::Ties;
 
+use super::kept::{Expected, Keeping, KeptLanes, NumberOfNames, ROOM, TIMES, cannot_keep};
 use super::wire::Columns;
+use crate::charts::hues;
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem, last_panic};
 use crate::output::{Output, Picture, Preparation};
@@ -46,13 +52,16 @@ pub(super) struct Model {
     aligned_busy: OnceLock<Vec<f32>>,
     /// The lane of a run's location.
     lane_of: HashMap<(String, String), u32>,
+    /// The rows of the lanes, where they are on disk.
+    pub(super) kept: Option<KeptLanes>,
     /// Tallies that no tile uses.
     tallies: Mutex<Vec<TicksOfNames>>,
     /// Of the tasks, given back on drop.
-    _memory: MemoryReservation,
+    _memory: Option<MemoryReservation>,
 }
 
 /// A location, whether it ran something or not.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Lane {
     pub(super) run: String,
     pub(super) location: String,
@@ -60,8 +69,14 @@ pub(super) struct Lane {
     kind: String,
     role: Option<String>,
     parent: Option<u32>,
+    tasks: i64,
+    /// First start and last finish.
+    reach: Option<(i64, i64)>,
+    /// Those of its tasks, in memory.
+    #[serde(skip)]
     pub(super) rows: Vec<Row>,
     /// The row of each task, by task, where there are many rows.
+    #[serde(skip)]
     row_of: Vec<(i64, u32)>,
     busy: i64,
     /// How much later than the first run its run began.
@@ -101,6 +116,7 @@ impl<'m> Frame<'m> {
 }
 
 /// A name of tasks.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Name {
     pub(super) text: String,
     kind: String,
@@ -118,6 +134,24 @@ struct Read {
     name: u32,
 }
 
+/// That of what is kept on disk: another one for each change of [`Known`] or of [`super::kept`].
+const KEPT_VERSION: &str = "view 1";
+/// Tasks from which on a store keeps what the page draws of them.
+const LEAST_KEPT: u64 = 1 << 20;
+
+/// The same, as the environment says it, for tests.
+fn least_kept() -> u64 {
+    std::env::var("TQ_VIEW_LEAST_KEPT").ok().and_then(|tasks| tasks.parse().ok()).unwrap_or(LEAST_KEPT)
+}
+
+const COUNT: &str =
+    "SELECT count(*), min(start), max(coalesce(finish, start)) FROM program_tasks WHERE start IS NOT NULL";
+const NAMES: &str = "SELECT name, first_value(kind ORDER BY start, task), count(*) AS tasks FROM program_tasks WHERE start IS NOT NULL GROUP BY name ORDER BY tasks DESC, name";
+const LANES_OF_TASKS: &str =
+    "SELECT DISTINCT run, location FROM program_tasks WHERE start IS NOT NULL ORDER BY run, location";
+/// What never ended is drawn to the end.
+const ROWS: &str = "SELECT run, location, name, task, start, finish, row FROM floating_rows( \
+    (SELECT run, location, name, task, start, coalesce(finish, $last) AS finish FROM program_tasks WHERE start IS NOT NULL))";
 const TASKS: &str = "SELECT run, location, name, kind, task, start, finish FROM program_tasks WHERE start IS NOT NULL";
 /// How busy reports say that locations were: without waits, steps and what the recorder wrote of itself.
 const BUSY: &str = "SELECT run, location, busy_time FROM busy_lanes";
@@ -126,10 +160,34 @@ const LOCATIONS: &str =
 
 impl Model {
     pub(super) fn read(connection: &mut Connection) -> Result<Model, Failure> {
+        let beside = connection.session().beside(KEPT_VERSION);
+        if let Some(model) = beside.as_ref().and_then(Model::found) {
+            return Ok(model);
+        }
+        let counted = connection.collect(COUNT, &Params::new())?;
+        let number = |column: usize| Ok::<_, Failure>(cast(counted.column(column), &DataType::Int64)?);
+        let (tasks, first, last) = (number(0)?, number(1)?, number(2)?);
+        let [tasks, first, last] = [&tasks, &first, &last].map(|number| number.as_primitive::<Int64Type>());
+        if first.is_null(0) || last.is_null(0) {
+            return Model::in_memory(connection);
+        }
+        let (tasks, first, last) = (tasks.value(0) as u64, first.value(0), last.value(0));
+        let is_large = beside.is_some() && tasks >= least_kept();
+        if is_large || tasks.saturating_mul(TASK_BYTES as u64) > connection.session().memory_limit() as u64 / 2 {
+            let reach = (first, last.max(first.saturating_add(1)));
+            // What cannot be kept beside the runs, for want of room or since `tq gc` came by, is kept without a name.
+            return match Model::on_disk(connection, beside.as_ref(), tasks, reach) {
+                Err(Failure::Told(_)) if beside.is_some() => Model::on_disk(connection, None, tasks, reach),
+                kept => kept,
+            };
+        }
+        Model::in_memory(connection)
+    }
+
+    fn in_memory(connection: &mut Connection) -> Result<Model, Failure> {
         let picture = pictures::of_session(connection)?;
         let mut lanes = lanes(&connection.collect(LOCATIONS, &Params::new())?, &picture)?;
-        let lane_of = (0..).zip(&lanes).map(|(number, lane)| ((lane.run.clone(), lane.location.clone()), number));
-        let mut lane_of: HashMap<(String, String), u32> = lane_of.collect();
+        let mut lane_of = by_location(&lanes);
         let pool = &connection.session().context().runtime_env().memory_pool;
         let mut tasks = Tasks::new(MemoryConsumer::new("tasks of the page").register(pool));
         for statement in &tq_engine::sql::parse(TASKS)? {
@@ -149,10 +207,99 @@ impl Model {
         // What the tasks took on their way is gone.
         let memory = tasks.memory;
         memory.shrink(tasks.read.len() * (TASK_BYTES - SPAN_BYTES));
-        let of_lanes = lanes.iter().filter(|lane| !lane.rows.is_empty()).count();
+        let of_lanes = lanes.iter().filter(|lane| lane.tasks > 0).count();
         let busy = (reach.unwrap_or_default(), busy.map(|busy| busy.shares(of_lanes)).unwrap_or_default());
         let (tallies, aligned_busy) = (Mutex::default(), OnceLock::new());
-        Ok(Model { lanes, names, reach, busy, aligned, aligned_busy, lane_of, tallies, _memory: memory })
+        Ok(Model {
+            lanes,
+            names,
+            reach,
+            busy,
+            aligned,
+            aligned_busy,
+            lane_of,
+            kept: None,
+            tallies,
+            _memory: Some(memory),
+        })
+    }
+
+    /// Writes the rows of the lanes to disk, beside the store if that can be.
+    fn on_disk(
+        connection: &mut Connection,
+        beside: Option<&Beside>,
+        tasks: u64,
+        reach: (i64, i64),
+    ) -> Result<Model, Failure> {
+        let picture = pictures::of_session(connection)?;
+        report::begin_with_hues(connection, &picture.names)?;
+        let mut lanes = lanes(&connection.collect(LOCATIONS, &Params::new())?, &picture)?;
+        let mut lane_of = by_location(&lanes);
+        let others = connection.collect(LANES_OF_TASKS, &Params::new())?;
+        let of_tasks = keys(&others)?;
+        // No location and one without a name are one lane of the page.
+        let are_apart = of_tasks.iter().collect::<HashSet<_>>().len() == of_tasks.len();
+        let rows = if are_apart {
+            ROWS.to_owned()
+        } else {
+            ROWS.replace(
+                "run, location, name, task, start, coalesce",
+                "run, coalesce(location, '') AS location, name, task, start, coalesce",
+            )
+        };
+        for (run, location) in of_tasks {
+            lane_of.entry((run, location)).or_insert_with_key(|(run, location)| {
+                lanes.push(Lane::unknown(run.clone(), location.clone()));
+                lanes.len() as u32 - 1
+            });
+        }
+        let (names, name_of) = counted_names(connection, &picture)?;
+        let pool = &connection.session().context().runtime_env().memory_pool;
+        let memory = MemoryConsumer::new("what the page keeps on disk").register(pool);
+        memory.try_grow(ROOM).map_err(|_| too_little_memory())?;
+        // What cannot be kept there is kept without a name.
+        let unfinished: Option<Unfinished> = beside.and_then(|beside| beside.begin().ok());
+        let file = match &unfinished {
+            Some(unfinished) => unfinished.file()?,
+            None => tempfile::tempfile().map_err(|error| cannot_keep(&error))?,
+        };
+        let mut busy = BusyLanes::new(Some(reach)).ok_or_else(|| Problem::internal("an empty reach"))?;
+        let mut until = vec![i64::MIN; lanes.len()];
+        let seen = |lane: u32, start: i64, finish: i64| {
+            let (until, lane) = (&mut until[lane as usize], &mut lanes[lane as usize]);
+            lane.tasks += 1;
+            lane.reach = Some(lane.reach.map_or((start, finish), |reach| (reach.0, reach.1.max(finish))));
+            let fresh = start.max(*until);
+            if fresh < finish {
+                lane.busy = lane.busy.saturating_add(finish.saturating_sub(fresh));
+                busy.add(fresh, finish);
+                *until = finish;
+            }
+        };
+        let expected = Expected { reach, tasks, names: name_of, lanes: lane_of.clone() };
+        let mut keeping = Keeping::new(file, expected, &memory, seen)?;
+        let params: Params = vec![("last".to_owned(), ScalarValue::Int64(Some(reach.1)))];
+        for statement in &tq_engine::sql::parse(&rows)? {
+            connection.run(statement, &params, &mut keeping)?;
+        }
+        let written = keeping.written()?;
+        be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
+        // Bins of one run would lie across those of another one.
+        let aligned = if is_one_run(&lanes) { align(&mut lanes) } else { None };
+        let of_lanes = lanes.iter().filter(|lane| lane.tasks > 0).count();
+        let known = Known { busy: (reach, busy.shares(of_lanes)), lanes, names, reach, aligned };
+        let kept = written.finish(&known)?;
+        memory.resize(kept.size());
+        // The next one makes it again, where it is not found.
+        let _ = unfinished.map(Unfinished::keep);
+        Ok(known.with(kept, Some(memory)))
+    }
+
+    /// What was kept the last time.
+    fn found(beside: &Beside) -> Option<Model> {
+        let (kept, known): (KeptLanes, Known) = KeptLanes::open(beside.find()?)?;
+        let is_sound = known.is_sound() && known.lanes.len() == kept.lanes();
+        is_sound.then(|| known.with(kept, None))
     }
 
     /// What else there is to see may lie before the first task or after the last one: as recorded, and when runs are aligned.
@@ -161,7 +308,10 @@ impl Model {
             (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
             (reach, other) => reach.or(other),
         };
-        (self.reach, self.aligned) = (around(self.reach, recorded), around(self.aligned, aligned));
+        self.reach = around(self.reach, recorded);
+        if self.kept.is_none() || self.aligned.is_some() {
+            self.aligned = around(self.aligned, aligned);
+        }
     }
 
     /// First start and last finish of all runs, were they aligned at their starts.
@@ -172,7 +322,7 @@ impl Model {
     /// First start and last finish of each run that has tasks with times.
     pub(super) fn reach_of_runs(&self) -> HashMap<&str, (i64, i64)> {
         let mut runs: HashMap<&str, (i64, i64)> = HashMap::new();
-        for (run, (first, last)) in self.lanes.iter().filter_map(|lane| Some((lane.run.as_str(), lane.reach()?))) {
+        for (run, (first, last)) in self.lanes.iter().filter_map(|lane| Some((lane.run.as_str(), lane.reach?))) {
             let reach = runs.entry(run).or_insert((first, last));
             *reach = (reach.0.min(first), reach.1.max(last));
         }
@@ -181,7 +331,20 @@ impl Model {
 
     /// Whether all lanes are of one run.
     pub(super) fn is_one_run(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.run == self.lanes[0].run)
+        is_one_run(&self.lanes)
+    }
+
+    /// How many rows a lane has.
+    pub(super) fn rows(&self, lane: usize) -> usize {
+        self.kept.as_ref().map_or_else(|| self.lanes[lane].rows.len(), |kept| kept.rows(lane))
+    }
+
+    /// How many tasks are drawn.
+    pub(super) fn drawn_tasks(&self) -> i64 {
+        if self.kept.is_some() {
+            return self.lanes.iter().map(|lane| lane.tasks).sum();
+        }
+        self.lanes.iter().flat_map(|lane| lane.rows.iter().take(ROWS_MAX)).map(|row| row.len() as i64).sum()
     }
 
     /// The lane of a location; of any run that has it where none is named.
@@ -194,6 +357,9 @@ impl Model {
 
     /// The row of a task on its lane.
     pub(super) fn row(&self, lane: u32, task: i64, start: i64) -> Option<u16> {
+        if let Some(kept) = &self.kept {
+            return kept.row_of(lane as usize, task, start).and_then(|row| u16::try_from(row).ok());
+        }
         let lane = self.lanes.get(lane as usize)?;
         if !lane.row_of.is_empty() {
             let place = lane.row_of.partition_point(|(other, _)| *other < task);
@@ -227,12 +393,11 @@ impl Model {
         table.texts("kind", self.lanes.iter().map(|lane| Some(lane.kind.as_str())));
         table.texts("role", self.lanes.iter().map(|lane| lane.role.as_deref()));
         table.u32("parent", self.lanes.iter().map(|lane| lane.parent.unwrap_or(NONE)));
-        table.u16("rows", self.lanes.iter().map(|lane| lane.rows.len().min(ROWS_MAX) as u16));
-        table.i64("tasks", self.lanes.iter().map(|lane| lane.rows.iter().map(|row| row.len() as i64).sum()));
+        table.u16("rows", (0..self.lanes.len()).map(|lane| self.rows(lane).min(ROWS_MAX) as u16));
+        table.i64("tasks", self.lanes.iter().map(|lane| lane.tasks));
         table.i64("busy", self.lanes.iter().map(|lane| lane.busy));
-        let reach = |lane: &Lane| {
-            lane.reach().map(|(first, last)| (first - frame.shift(lane), last - frame.shift(lane))).unzip()
-        };
+        let reach =
+            |lane: &Lane| lane.reach.map(|(first, last)| (first - frame.shift(lane), last - frame.shift(lane))).unzip();
         let (starts, finishes): (Vec<_>, Vec<_>) = self.lanes.iter().map(reach).unzip();
         table.nullable("start", &starts);
         table.nullable("finish", &finishes);
@@ -289,13 +454,6 @@ impl Lane {
         self.rows.iter().flat_map(|row| (0..row.len()).map(|place| row.span(place)))
     }
 
-    /// First start and last finish of its tasks.
-    fn reach(&self) -> Option<(i64, i64)> {
-        let rows = self.rows.iter().filter(|row| !row.is_empty());
-        let ends = rows.map(|row| (row.span(0).start, row.span(row.len() - 1).finish));
-        ends.reduce(|(first, last), (start, finish)| (first.min(start), last.max(finish)))
-    }
-
     /// Gives its tasks their rows.
     fn fill(&mut self, mut spans: Vec<LaneSpan>, read: &[Read], mut busy: Option<&mut BusyLanes>) {
         sort_lane(&mut spans, &Ties::by_row());
@@ -309,6 +467,9 @@ impl Lane {
             let task = &read[span.row as usize];
             (task.name, task.task)
         });
+        self.tasks = spans.len() as i64;
+        self.reach =
+            spans.first().map(|first| (first.start, spans.iter().map(|span| span.finish).fold(first.finish, i64::max)));
         if self.rows.len() > FEW_ROWS {
             let rows = (0..).zip(&self.rows);
             self.row_of = rows
@@ -328,12 +489,115 @@ impl Lane {
             kind: String::new(),
             role,
             parent,
+            tasks: 0,
+            reach: None,
             rows: Vec::new(),
             row_of: Vec::new(),
             busy: 0,
             shift: 0,
         }
     }
+}
+
+/// What is known of the lanes beside their rows.
+#[derive(Serialize, Deserialize)]
+struct Known {
+    lanes: Vec<Lane>,
+    names: Vec<Name>,
+    reach: (i64, i64),
+    busy: ((i64, i64), Vec<f32>),
+    aligned: Option<(i64, i64)>,
+}
+
+impl Known {
+    fn with(self, kept: KeptLanes, memory: Option<MemoryReservation>) -> Model {
+        let Known { lanes, names, reach, busy, aligned } = self;
+        Model {
+            lane_of: by_location(&lanes),
+            lanes,
+            names,
+            reach: Some(reach),
+            busy,
+            aligned,
+            aligned_busy: OnceLock::new(),
+            kept: Some(kept),
+            tallies: Mutex::default(),
+            _memory: memory,
+        }
+    }
+
+    /// Whether all of it can be what a file of ours says.
+    fn is_sound(&self) -> bool {
+        let is_reach = |(first, last): &(i64, i64)| TIMES.contains(first) && TIMES.contains(last) && first <= last;
+        let is_colour = |colour: u16| colour == GREY || usize::from(colour) < hues().count();
+        let is_lane = |lane: &Lane| {
+            (0..=i64::from(u32::MAX)).contains(&lane.tasks)
+                && lane.reach.as_ref().is_none_or(is_reach)
+                && TIMES.contains(&lane.shift)
+        };
+        let reaches = || [self.reach, self.busy.0].into_iter().chain(self.aligned);
+        reaches().all(|reach| is_reach(&reach) && reach.0 < reach.1)
+            && self.names.iter().all(|name| is_colour(name.colour))
+            && self.lanes.iter().all(|lane| is_lane(lane) && self.has_root(lane))
+    }
+
+    /// Whether the parents of a lane are there and lead to a root.
+    fn has_root(&self, lane: &Lane) -> bool {
+        let mut parent = lane.parent;
+        for _ in 0..DEEPEST {
+            match parent {
+                None => return true,
+                Some(number) => match self.lanes.get(number as usize) {
+                    Some(above) => parent = above.parent,
+                    None => return false,
+                },
+            }
+        }
+        false
+    }
+}
+
+/// Locations stand in trees no deeper than this.
+const DEEPEST: usize = 256;
+
+fn is_one_run(lanes: &[Lane]) -> bool {
+    lanes.iter().all(|lane| lane.run == lanes[0].run)
+}
+
+/// The number of each lane.
+fn by_location(lanes: &[Lane]) -> HashMap<(String, String), u32> {
+    (0..).zip(lanes).map(|(number, lane)| ((lane.run.clone(), lane.location.clone()), number)).collect()
+}
+
+/// Runs and locations.
+fn keys(rows: &RecordBatch) -> Result<Vec<(String, String)>, Failure> {
+    let (runs, locations) = (cast(rows.column(0), &DataType::Utf8)?, cast(rows.column(1), &DataType::Utf8)?);
+    let texts = |texts: &ArrayRef| -> Vec<String> {
+        texts.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_owned()).collect()
+    };
+    Ok(texts(&runs).into_iter().zip(texts(&locations)).collect())
+}
+
+/// The names by number, those of most tasks first, and the number of each.
+fn counted_names(connection: &mut Connection, picture: &Picture) -> Result<(Vec<Name>, NumberOfNames), Failure> {
+    let rows = connection.collect(NAMES, &Params::new())?;
+    let text = |column: usize| Ok::<_, Failure>(cast(rows.column(column), &DataType::Utf8)?);
+    let (texts, kinds, tasks) = (text(0)?, text(1)?, cast(rows.column(2), &DataType::Int64)?);
+    let (texts, kinds) = (texts.as_string::<i32>(), kinds.as_string::<i32>());
+    let tasks = tasks.as_primitive::<Int64Type>().values();
+    let name = |((text, kind), tasks): ((Option<&str>, Option<&str>), &i64)| {
+        let text = text.unwrap_or_default();
+        let colour = picture.names.hue_of(text).map_or(GREY, |hue| hue as u16);
+        Name { text: text.to_owned(), kind: kind.unwrap_or_default().to_owned(), colour, tasks: *tasks }
+    };
+    let number_of = (0..).zip(texts).map(|(number, text)| (text.map(str::to_owned), number)).collect();
+    Ok((texts.iter().zip(kinds).zip(tasks).map(name).collect(), number_of))
+}
+
+fn too_little_memory() -> Failure {
+    Problem::new("the tasks of these traces do not fit into memory")
+        .hint("`--memory 8GB` allows more; `--from` and `--to`, or `STORE/RUN`, open less")
+        .into()
 }
 
 /// Gives the tasks of all lanes their rows, on several threads; beside it, how busy the lanes are.
@@ -392,14 +656,14 @@ fn covered(spans: impl IntoIterator<Item = (i64, i64)>, mut found: impl FnMut(i6
 /// Tells each lane how much later than the first run its run began; the reach of all runs, were they to begin together.
 fn align(lanes: &mut [Lane]) -> Option<(i64, i64)> {
     let mut starts: HashMap<String, i64> = HashMap::new();
-    for (run, (first, _)) in lanes.iter().filter_map(|lane| Some((&lane.run, lane.reach()?))) {
+    for (run, (first, _)) in lanes.iter().filter_map(|lane| Some((&lane.run, lane.reach?))) {
         starts.entry(run.clone()).and_modify(|start| *start = (*start).min(first)).or_insert(first);
     }
     let begin = *starts.values().min()?;
     for lane in lanes.iter_mut() {
         lane.shift = starts.get(&lane.run).map_or(0, |start| start.saturating_sub(begin));
     }
-    let last = lanes.iter().filter_map(|lane| Some(lane.reach()?.1 - lane.shift)).max()?;
+    let last = lanes.iter().filter_map(|lane| Some(lane.reach?.1 - lane.shift)).max()?;
     Some((begin, last.max(begin.saturating_add(1))))
 }
 
@@ -483,7 +747,7 @@ fn lanes(rows: &RecordBatch, picture: &Picture) -> Result<Vec<Lane>, Failure> {
         let (run, location) = (text(0, row).unwrap_or_default(), text(1, row).unwrap_or_default());
         let parent = text(5, row).and_then(|parent| of_text.get(&(run.clone(), parent)).copied());
         let (name, kind, role) = (text(2, row), text(3, row).unwrap_or_default(), text(4, row));
-        Lane { run, location, name, kind, role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0, shift: 0 }
+        Lane { name, kind, role, parent, ..Lane::unknown(run, location) }
     };
     Ok(order.into_iter().map(lane).collect())
 }
@@ -565,9 +829,7 @@ impl Output for Tasks {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         if self.memory.try_grow(batch.num_rows() * TASK_BYTES).is_err() {
-            return Err(Problem::new("the tasks of these traces do not fit into memory")
-                .hint("`--memory 8GB` allows more; `--from` and `--to`, or `STORE/RUN`, open less")
-                .into());
+            return Err(too_little_memory());
         }
         let (runs, locations) = (self.numbers(0, batch)?, self.numbers(1, batch)?);
         let (names, kinds) = (self.numbers(2, batch)?, self.numbers(3, batch)?);

@@ -279,6 +279,24 @@ fn a_range_is_summed_up_by_saved_queries() {
 }
 
 #[test]
+fn parameters_of_a_saved_query_have_fields() {
+    in_browser(async {
+        let view = View::of(Place::new(), &["run.json"]);
+        let Some(page) = Browser::with(view, "#tab=range&query=longest-tasks").await else { return };
+        page.wait_for_text("#panel-range", "50.0 µs").await;
+        let limit = page.client.find(Locator::Css("#panel-range input[name=limit]")).await.unwrap();
+        assert_eq!(limit.attr("placeholder").await.unwrap().as_deref(), Some("20"));
+        limit.send_keys("1\u{e007}").await.unwrap();
+        page.wait_for("return location.hash.includes('params=limit%3D1')").await;
+        page.wait_for("return document.querySelectorAll('#panel-range tbody tr').length === 1").await;
+        // Another query has parameters of its own.
+        page.run("[...document.querySelectorAll('#panel-range button')].find((one) => one.textContent === 'busy-locations').click()").await;
+        page.wait_for("return !location.hash.includes('params=')").await;
+        page.client.close().await.unwrap();
+    });
+}
+
+#[test]
 fn sql_beside_the_time_line() {
     in_browser(async {
         let Some(page) = Browser::with(View::of(Place::new(), &["run.json"]), "").await else { return };

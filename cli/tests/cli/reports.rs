@@ -120,7 +120,7 @@ fn a_report_is_a_page_with_pictures() {
         ### What the end of the run waited for
 
         Backwards from the last finish: what each location did before, and where it waited for a dependency, a message, a collective or a device, what that waited for. Work
-        and waiting add up to the makespan.
+        and waiting add up to the time from where this path begins, mostly with the run, to its end.
 
         ![What the end of the run really waited for, by name: work and waiting of the executed path](page.executed-path.svg)
 

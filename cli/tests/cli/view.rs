@@ -43,8 +43,14 @@ impl Reply {
 
 impl View {
     pub(super) fn of(place: Place, arguments: &[&str]) -> View {
+        View::with(place, arguments, &[])
+    }
+
+    fn with(place: Place, arguments: &[&str], variables: &[(&str, &str)]) -> View {
         let arguments = [&["view", "--no-open"], arguments].concat();
-        let mut child = place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = place.command(&arguments);
+        command.envs(variables.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let rest = address.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("`{address}`"));
@@ -300,6 +306,25 @@ fn layers_show_what_waited_and_what_happened() {
     assert_eq!(spans("differences", "start"), [] as [i64; 0]);
 }
 
+#[test]
+fn saved_queries_take_values_for_their_parameters() {
+    let view = View::of(Place::new(), &["run.json"]);
+    let queries = view.get("queries").json();
+    let query = queries.as_array().unwrap().iter().find(|query| query["name"] == "longest-tasks").unwrap();
+    assert_eq!(query["params"][0]["name"], "limit");
+    assert_eq!((&query["params"][0]["type"], &query["params"][0]["default"]), (&"BIGINT".into(), &"20".into()));
+    let rows = |path: &str| {
+        let html = view.get(path).json()["html"].as_str().unwrap().to_owned();
+        html.matches("<tr>").count()
+    };
+    assert_eq!(rows("saved?name=longest-tasks"), rows("saved?name=longest-tasks&param.limit=2") + 1);
+    for (wrong, said) in [("param.limit=many", "`many` is no whole number"), ("param.most=1", "no parameter `most`")] {
+        let answer = view.get(&format!("saved?name=longest-tasks&{wrong}"));
+        assert_eq!(answer.status, 400);
+        assert!(answer.json()["message"].as_str().unwrap().contains(said), "{}", answer.json());
+    }
+}
+
 /// Ranges are cut from what was read, wherever the trace has gone meanwhile.
 #[test]
 fn a_range_needs_the_trace_no_more() {
@@ -326,6 +351,173 @@ fn rows_of_tasks_that_overlap() {
     let tile = view.get("tile?from=0&to=1000&bins=10&lanes=0,0,0-0");
     let (header, body) = tile.columns();
     assert_eq!(integers((&header, body), "tasks", "row"), (0..200).collect::<Vec<i64>>());
+}
+
+/// A tile as rows: tasks (lane, row, start, finish, task, name), and sums (lane, row, bin, count, share of time, name).
+fn tile_of(view: &View, range: &str) -> (Value, Vec<[i64; 6]>, Vec<[i64; 6]>) {
+    let answer = view.get(&format!("tile?{range}&lanes=0-9"));
+    assert_eq!(answer.status, 200, "{range}: {}", String::from_utf8_lossy(&answer.body));
+    let (header, body) = answer.columns();
+    let column = |table: &str, name: &str| integers((&header, body), table, name);
+    let of_tasks = ["lane", "row", "start", "finish", "task", "name"].map(|name| column("tasks", name));
+    let mut tasks: Vec<[i64; 6]> =
+        (0..of_tasks[0].len()).map(|at| [0, 1, 2, 3, 4, 5].map(|name: usize| of_tasks[name][at])).collect();
+    tasks.sort_unstable();
+    let groups = ["lane", "row", "bins"].map(|name| column("groups", name));
+    let places = (0..groups[0].len())
+        .flat_map(|at| std::iter::repeat_n([groups[0][at], groups[1][at]], groups[2][at] as usize))
+        .collect::<Vec<_>>();
+    let of_bins = ["bin", "count", "busy", "name"].map(|name| column("bins", name));
+    let bin = |(at, place): (usize, &[i64; 2])| {
+        [place[0], place[1], of_bins[0][at], of_bins[1][at], of_bins[2][at], of_bins[3][at]]
+    };
+    let bins = places.iter().enumerate().map(bin).collect();
+    (header, tasks, bins)
+}
+
+/// What is drawn of a store is kept beside its runs, and is what is drawn of the traces.
+#[test]
+fn a_store_keeps_what_is_drawn() {
+    const TASKS: u64 = 40_000;
+    let place = Place::new();
+    let mut random = 1_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    // Names come in the order of their numbers of tasks, so that ties are settled the same in memory and on disk.
+    let mut rows: String = (0..7).map(|name| format!("n{name},w0,{name},{}\n", name + 1)).collect();
+    for _ in 0..TASKS {
+        // Most are short, some are very long, some take no time; locations have very different numbers of them.
+        let length = [0, next(60), next(60), next(900), next(9000), next(200_000)][next(6) as usize];
+        let (start, location) = (next(1_000_000), [0, 0, 0, 0, 1, 2][next(6) as usize]);
+        let name = (0..3).map(|_| next(7)).min().unwrap_or_default();
+        rows.push_str(&format!("n{name},w{location},{},{}\n", start + 10, start + 10 + length));
+    }
+    place.write("many.csv", &format!("name,location,start_ns,finish_ns\n{rows}never,w1,5000,\n"));
+    assert_eq!(place.tq_args(&["import", "many.csv", "--into", "s.store"]).status, Some(0));
+    let folder = place.0.path().to_owned();
+    let store = folder.join("s.store");
+    let (trace, store_text) = (folder.join("many.csv"), store.to_str().unwrap().to_owned());
+    let keeping = || View::with(Place::new(), &[&store_text], &[("TQ_VIEW_LEAST_KEPT", "0")]);
+    let (memory, disk) = (View::of(Place::new(), &[trace.to_str().unwrap()]), keeping());
+    let kept = || std::fs::read_dir(store.join("view")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!(kept().len(), 1);
+    for column in ["rows", "tasks", "busy", "start", "finish"] {
+        let [of_memory, of_disk] = [&memory, &disk].map(|view| {
+            let lanes = view.get("lanes");
+            let (header, body) = lanes.columns();
+            integers((&header, body), "lanes", column)
+        });
+        assert_eq!(of_memory, of_disk, "{column}");
+    }
+    let busy = [&memory, &disk].map(|view| view.get("busy").body);
+    assert!(busy[0] == busy[1]);
+    let ranges = [
+        "from=0&to=1200000&bins=256",
+        "from=0&to=1200000&bins=512",
+        "from=1000&to=1100000&bins=100",
+        "from=1000&to=600000&bins=300",
+        "from=262144&to=524288&bins=1280",
+        "from=300000&to=303000&bins=1000",
+        "from=500000&to=500100&bins=1000",
+    ];
+    let (mut levels, mut names) = (0, std::collections::HashMap::new());
+    for range in ranges {
+        let (header, tasks, bins) = tile_of(&disk, range);
+        let number = |name: &str| header[name].as_str().unwrap().parse::<i64>().unwrap();
+        let same = format!("from={}&to={}&bins={}", number("from"), number("to"), header["bins"]);
+        levels += usize::from(same != range);
+        let (_, expected_tasks, expected_bins) = tile_of(&memory, &same);
+        // Names have other numbers, but each always the same one.
+        let mut renamed = |mut row: [i64; 6], expected: [i64; 6]| {
+            assert_eq!(*names.entry(row[5]).or_insert(expected[5]), expected[5], "{row:?} {expected:?}");
+            row[5] = expected[5];
+            row
+        };
+        assert_eq!((tasks.len(), bins.len()), (expected_tasks.len(), expected_bins.len()), "{same}");
+        for (row, expected) in tasks.iter().zip(&expected_tasks).chain(bins.iter().zip(&expected_bins)) {
+            assert_eq!(renamed(*row, *expected), *expected, "{same}");
+        }
+    }
+    assert!(levels >= 3 && names.len() >= 8, "{levels} {names:?}");
+    let hits = |view: &View| {
+        let hits = view.get("search?pattern=n3");
+        let (header, body) = hits.columns();
+        ["task", "lane", "start", "row"].map(|name| integers((&header, body), "hits", name))
+    };
+    let ([.., rows], [.., rows_of_disk]) = (hits(&memory), hits(&disk));
+    assert!(hits(&memory)[..3] == hits(&disk)[..3]);
+    // Of very many rows the first ones are looked at.
+    let is_right = |(row, of_disk): (&i64, &i64)| row == of_disk || *row >= 256 && *of_disk == i64::from(u16::MAX);
+    assert!(rows.iter().zip(&rows_of_disk).all(is_right));
+    // The next one finds it, and one that finds damage makes it again.
+    let tile = disk.get(&format!("tile?{}&lanes=0-9", ranges[0])).body;
+    let (path, written) = (kept().remove(0), std::fs::metadata(kept().remove(0)).unwrap().modified().unwrap());
+    assert!(keeping().get(&format!("tile?{}&lanes=0-9", ranges[0])).body == tile);
+    assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), written);
+    let bytes = std::fs::read(&path).unwrap();
+    for damaged in [bytes[..bytes.len() / 2].to_vec(), Vec::new(), vec![7; 4000]] {
+        std::fs::write(&path, damaged).unwrap();
+        assert!(keeping().get(&format!("tile?{}&lanes=0-9", ranges[0])).body == tile);
+    }
+    let mut damaged = bytes;
+    damaged[8..4000].fill(1);
+    std::fs::write(&path, damaged).unwrap();
+    let answer = keeping().get("tile?from=0&to=1200000&bins=1200000&lanes=0-9");
+    assert_eq!(answer.status, 400);
+    assert!(answer.json()["message"].as_str().unwrap().contains("damaged"), "{}", answer.json());
+    assert_eq!(place.tq_args(&["gc", "s.store"]).status, Some(0));
+    assert!(!store.join("view").exists());
+}
+
+/// A counter may reach far beyond the tasks, and steps of a path may begin within a task.
+#[test]
+fn what_is_kept_is_drawn_where_it_is() {
+    let place = Place::new();
+    let tasks = r#"{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":4},{"ph":"X","name":"b","pid":1,"tid":1,"ts":2,"dur":1},
+        {"ph":"X","name":"c","pid":1,"tid":1,"ts":6,"dur":3}"#;
+    place.write(
+        "far.json",
+        &format!(r#"[{tasks},{{"ph":"C","name":"n","pid":1,"ts":1764000000000000,"args":{{"v":1}}}}]"#),
+    );
+    assert_eq!(place.tq_args(&["import", "far.json", "run.json", "--into", "s.store"]).status, Some(0));
+    let store = place.0.path().join("s.store");
+    let open = |least: &str| {
+        let arguments = [store.to_str().unwrap(), "--run", "far"];
+        View::with(Place::new(), &arguments, &[("TQ_VIEW_LEAST_KEPT", least)])
+    };
+    let (memory, disk) = (open("1000"), open("0"));
+    let info = disk.get("info").json();
+    let first: i64 = info["start"].as_str().unwrap().parse().unwrap();
+    let range = |bins: u64| {
+        format!("from={}&to={}&bins={bins}", info["start"].as_str().unwrap(), info["finish"].as_str().unwrap())
+    };
+    for range in [
+        range(1000),
+        range(8),
+        "from=0&to=10000&bins=10000".to_owned(),
+        "from=-4611686018427387904&to=4611686018427387904&bins=8".to_owned(),
+    ] {
+        let (header, tasks, bins) = tile_of(&disk, &range);
+        let number = |name: &str| header[name].as_str().unwrap().parse::<i64>().unwrap();
+        assert!(header["bins"].as_u64().unwrap() <= 10_000, "{header}");
+        let ends = (number("from"), number("to"), header["bins"].as_i64().unwrap());
+        let mut lanes: Vec<i64> = tasks.iter().map(|task| task[2]).collect();
+        lanes.extend(bins.iter().map(|bin| ends.0 + bin[2] * ((ends.1 - ends.0) / ends.2)));
+        // Wherever it is drawn, it begins no further away than a bin is long.
+        let long = (ends.1 - ends.0) / ends.2 + 1;
+        assert!(
+            !lanes.is_empty() && lanes.iter().all(|start| (first - long..=first + 9000).contains(start)),
+            "{range}: {header} {lanes:?}"
+        );
+    }
+    let rows = |view: &View| {
+        let layer = view.get("layer?name=executed-path");
+        let (header, body) = layer.columns();
+        ["row", "start", "task"].map(|name| integers((&header, body), "spans", name))
+    };
+    assert_eq!(rows(&memory), rows(&disk));
 }
 
 #[test]

@@ -14,6 +14,7 @@ import { eachVisible, placeOf } from './overlays.js';
 
 const DIAMOND = 4;
 const REACH = 5;
+const FAINT = 0.3;
 /** Of what belongs to no location. */
 const NO_LANE = 4294967295;
 
@@ -22,12 +23,21 @@ export function drawInstants(brush, layout, spans, colour) {
   const { context, view, ratio } = brush;
   const diamonds = new Path2D();
   context.fillStyle = colour;
+  /** The pixel of the one before, by height: many in a row are faint, so that what is below them is seen. @type {Map<number, number>} */
+  const before = new Map();
+  let alpha = 1;
   const draw = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ height, /** @type {number} */ middle) => {
-    context.fillRect(Math.round(x), y, 1, height);
-    addDiamond(diamonds, Math.round(x) + 0.5, middle);
+    const at = Math.round(x);
+    const other = before.get(middle);
+    if (other === at) return;
+    const isNear = other !== undefined && Math.abs(at - other) < 2 * DIAMOND;
+    context.globalAlpha = isNear ? FAINT : alpha;
+    context.fillRect(at, y, 1, height);
+    if (!isNear) addDiamond(diamonds, at + 0.5, middle);
+    before.set(middle, at);
   };
   eachVisible(brush, layout, spans, (x, y, _, height) => draw(x, y, height, y + height / 2));
-  context.globalAlpha = 0.5;
+  alpha = 0.5;
   spans.lanes.forEach((lane, at) => {
     const x = lane === NO_LANE ? xOf(view, spans, at) : -1;
     if (x >= 0 && x <= view.width) draw(x, layout.pinnedHeight, context.canvas.height / ratio, layout.pinnedHeight + DIAMOND + 1);

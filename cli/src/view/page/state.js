@@ -22,6 +22,7 @@ import { parseTicks } from './ticks.js';
  * @property {string} layerSql a layer of one's own
  * @property {string} sql the text of the editor
  * @property {string} query the saved query that is shown for the range
+ * @property {string} params of that query, as they stand in an address: `limit=5&region=main`
  * @property {number[]} pins lanes
  * @property {number[]} closed collapsed nodes
  * @property {number[]} open nodes that are expanded although the page would collapse them
@@ -39,7 +40,7 @@ import { parseTicks } from './ticks.js';
 
 /** @type {Shared} */
 const INITIAL = {
-  view: null, task: null, range: null, search: '', layers: [], layerSql: '', sql: '', query: '', pins: [], closed: [], open: [],
+  view: null, task: null, range: null, search: '', layers: [], layerSql: '', sql: '', query: '', params: '', pins: [], closed: [], open: [],
   hidden: [], order: 'sort_index', colour: 'name', aligned: false, marks: [], tab: '', dock: '', size: 0, names: 0, theme: '',
 };
 
@@ -76,7 +77,7 @@ function oneOf(...allowed) {
 const ASKING_TABS = ['range', 'sql'];
 /** @type {Record<keyof Shared, Codec>} */
 const CODECS = {
-  view: asRange, task: asTicks, range: asRange, search: asText, layers: asNames, layerSql: asText, sql: asText, query: asText,
+  view: asRange, task: asTicks, range: asRange, search: asText, layers: asNames, layerSql: asText, sql: asText, query: asText, params: asText,
   pins: asNumbers, closed: asNumbers, open: asNumbers, hidden: asNumbers, order: oneOf('sort_index', 'busiest', 'name', 'start', 'path'),
   colour: oneOf('name', 'kind', 'location', 'layer'), aligned: enclosed ? asNothing : asFlag, marks: asMarks, tab: oneOf('', 'task', ...(enclosed ? [] : ASKING_TABS)), dock: oneOf('', 'bottom', 'right'), size: asNumber, names: asNumber,
   theme: enclosed ? asNone : oneOf('', 'light', 'dark'),

@@ -10,7 +10,8 @@ import { address, fetchJson, Latest } from './wire.js';
 /** @import { Scene } from './timeline.js' */
 /** @import { WireError } from './wire.js' */
 
-/** @typedef {{name: string, title: string, topic: string, sql: string, fits: boolean, chart: string | null}} Query */
+/** @typedef {{name: string, type: string, default: string | null, doc: string}} Param */
+/** @typedef {{name: string, title: string, topic: string, sql: string, fits: boolean, chart: string | null, params: Param[]}} Query */
 
 const USUAL_QUERIES = [
   'gpu-time-breakdown', 'gpu-collective-skew', 'pascal-diagrams-safe', 'time-by-name', 'busy-locations', 'longest-own-times', 'critical-path-by-name',
@@ -27,9 +28,10 @@ export class SummaryPanel {
     this.latest = new Latest();
     this.shown = '';
     this.head = make('div', { class: 'chips' });
+    this.form = make('form', { class: 'chips', 'aria-label': 'Parameters of the query', onsubmit: (/** @type {Event} */ event) => this.take(event) });
     this.body = make('div', { class: 'chart', 'aria-live': 'polite' });
-    part('panel-range').append(this.head, this.body);
-    scene.state.on(['range', 'query', 'tab', 'aligned'], () => this.show());
+    part('panel-range').append(this.head, this.form, this.body);
+    scene.state.on(['range', 'query', 'params', 'tab', 'aligned'], () => this.show());
     scene.state.on(['theme'], () => this.draw());
     /** @type {{title: string, svg: string | null, html: string} | null} */
     this.answer = null;
@@ -51,16 +53,54 @@ export class SummaryPanel {
   }
 
   show() {
-    if (this.scene.state.now.tab !== 'range' || !this.queries.length) return;
+    if (this.scene.state.now.tab !== 'range') return;
+    if (!this.queries.length) {
+      this.body.replaceChildren(make('p', { class: 'pale' }, 'Loading the saved queries …'));
+      return;
+    }
     this.showHead();
+    this.showForm();
     this.load();
+  }
+
+  /** @param {string} query */
+  choose(query) {
+    this.scene.state.set({ query, params: '' });
+  }
+
+  /** What was given for parameters of the query. */
+  get given() {
+    return new URLSearchParams(this.scene.state.now.params);
+  }
+
+  /** A field for each parameter; what is not changed is the default. */
+  showForm() {
+    const query = this.queries.find(({ name }) => name === this.query);
+    if (this.form.dataset.query === query?.name && this.form.contains(document.activeElement)) return;
+    const { given } = this;
+    const field = (/** @type {Param} */ param) => make('label', { class: 'param', title: param.doc }, `${param.name} `,
+      make('input', {
+        name: param.name, value: given.get(param.name) ?? '', placeholder: param.default === 'NULL' ? '' : param.default ?? 'needed',
+        size: 12, autocomplete: 'off', 'aria-label': `${param.name}: ${param.doc}`,
+      }));
+    const params = query?.params ?? [];
+    this.form.dataset.query = query?.name ?? '';
+    this.form.hidden = !params.length;
+    this.form.replaceChildren(...params.map(field), make('button', {}, 'Apply'));
+  }
+
+  /** Takes what the fields have. @param {Event} event */
+  take(event) {
+    event.preventDefault();
+    const fields = [...this.form.querySelectorAll('input')].filter(({ value }) => value !== '');
+    this.scene.state.set({ query: this.query, params: String(new URLSearchParams(fields.map(({ name, value }) => [name, value]))) });
   }
 
   showHead() {
     const { range } = this.scene.state.now;
     const { clock } = this.scene.trace;
     const chip = (/** @type {Query} */ query) => make('button', {
-      type: 'button', title: query.title, 'aria-pressed': query.name === this.query, onclick: () => this.scene.state.set({ query: query.name }),
+      type: 'button', title: query.title, 'aria-pressed': query.name === this.query, onclick: () => this.choose(query.name),
     }, query.name);
     const had = this.head.contains(document.activeElement) ? document.activeElement?.textContent : null;
     this.head.replaceChildren(
@@ -78,14 +118,15 @@ export class SummaryPanel {
     }
     return make('select', {
       'aria-label': 'All saved queries',
-      onchange: (/** @type {Event} */ event) => this.scene.state.set({ query: /** @type {HTMLSelectElement} */ (event.target).value }),
+      onchange: (/** @type {Event} */ event) => this.choose(/** @type {HTMLSelectElement} */ (event.target).value),
     }, ...groups.values());
   }
 
   async load() {
     const { range, aligned } = this.scene.state.now;
     if (range && aligned) return this.refuse();
-    const url = address('saved', { name: this.query, from: range?.from, to: range?.to });
+    const given = Object.fromEntries([...this.given].map(([name, value]) => [`param.${name}`, value]));
+    const url = address('saved', { name: this.query, from: range?.from, to: range?.to, ...given });
     if (url === this.shown) return;
     this.shown = url;
     this.body.setAttribute('aria-busy', 'true');

@@ -16,12 +16,14 @@ import { overlap, tileRange } from './view.js';
  *   tasks: BigInt64Array, groups: SumGroup[]}} LaneTile
  */
 /** @typedef {{bin: ArrayLike<number>, count: ArrayLike<number>, busy: ArrayLike<number>, name: ArrayLike<number>, share: ArrayLike<number>}} Sums */
-/** @typedef {{range: Range, binTicks: number, lanes: Map<number, LaneTile>, sums: Sums}} Tile */
+/** @typedef {{asked: Range, range: Range, binTicks: number, lanes: Map<number, LaneTile>, sums: Sums}} Tile what was asked for, and what is there */
 /** @template T @typedef {{tile: T, left: number, right: number}} Piece what one tile draws, between two pixels */
 /** @typedef {Piece<Tile> & {lane: LaneTile}} Segment the same of one lane */
 
-const MOST_TILES = 28;
+const MOST_TILES = 60;
 const MOST_BINS = 4096;
+/** Rows of a request: an answer of dense ones stays below 200 kB. */
+const MOST_ROWS = 16;
 
 export class Tiles {
   /** @param {Trace} trace @param {() => void} arrived @param {(error: unknown) => void} failed */
@@ -47,26 +49,32 @@ export class Tiles {
    */
   want(view, width, visible, near) {
     const range = tileRange(view, this.trace.bounds);
-    if (!visible.length || this.has(range, visible)) return;
-    if (this.pending && this.isOfUse(view, visible)) return;
-    const lanes = [...new Set([...visible, ...near])].sort((a, b) => a - b);
-    this.ask(range, binsFor(width), lanes);
+    const missing = visible.filter((lane) => !this.has(range, [lane]));
+    if (!missing.length || (this.pending && this.isOfUse(view, missing))) return;
+    this.ask(range, binsFor(width), this.firstOf([...new Set([...missing, ...near])]));
+  }
+
+  /** As many lanes as one request asks for. @param {number[]} lanes @returns {number[]} in order */
+  firstOf(lanes) {
+    let rows = 0;
+    const fits = lanes.findIndex((lane, at) => (rows += this.trace.lanes[lane].rows) > MOST_ROWS && at > 0);
+    return (fits < 0 ? lanes : lanes.slice(0, fits)).sort((a, b) => a - b);
   }
 
   /** @param {Range} range @param {number[]} lanes */
   has(range, lanes) {
-    const same = this.tiles.filter((tile) => tile.range.from === range.from && tile.range.to === range.to);
+    const same = this.tiles.filter((tile) => tile.asked.from === range.from && tile.asked.to === range.to);
     return lanes.every((lane) => same.some((tile) => tile.lanes.has(lane)));
   }
 
-  /** Whether the request in flight is still worth waiting for. @param {Range} view @param {number[]} visible */
-  isOfUse(view, visible) {
+  /** Whether the request in flight is still worth waiting for. @param {Range} view @param {number[]} missing */
+  isOfUse(view, missing) {
     if (!this.pending) return false;
     const { range, lanes } = this.pending;
     const wanted = tileRange(view, this.trace.bounds);
     const both = overlap(range, view);
     const isNear = both !== null && (both.to - both.from) * 2n >= view.to - view.from;
-    return range.to - range.from === wanted.to - wanted.from && isNear && visible.every((lane) => lanes.has(lane));
+    return range.to - range.from === wanted.to - wanted.from && isNear && missing.some((lane) => lanes.has(lane));
   }
 
   /** @param {Range} range @param {number} bins @param {number[]} lanes */
@@ -156,10 +164,12 @@ export function laneRanges(lanes) {
 }
 
 /**
- * @param {Answer} answer @param {Range} range @param {number[]} lanes @param {Uint8Array} hues
+ * @param {Answer} answer @param {Range} asked @param {number[]} lanes @param {Uint8Array} hues
  * @returns {Tile}
  */
-export function decodeTile(answer, range, lanes, hues) {
+export function decodeTile(answer, asked, lanes, hues) {
+  // It covers what was asked for, and may reach out of it.
+  const range = { from: BigInt(answer.header.from), to: BigInt(answer.header.to) };
   const single = tasksByLane(answer.table('tasks'), range.from, hues);
   const groups = groupsByLane(answer.table('groups'));
   const nothing = {
@@ -169,6 +179,7 @@ export function decodeTile(answer, range, lanes, hues) {
   const sums = answer.table('bins');
   const numbers = (/** @type {string} */ name) => sums.numbers(name);
   return {
+    asked,
     range,
     // Fewer bins than were asked for where they would be shorter than a tick.
     binTicks: Number(range.to - range.from) / answer.header.bins,

@@ -10,7 +10,7 @@ import { GREY, hueIndex } from './palette.js';
 /** @import { Table } from './wire.js' */
 
 /** @typedef {{run: string, tasks: string, makespan: string | null, format: string, start: string | null, finish: string | null}} Run */
-/** @typedef {{title: string, runs: Run[], start: string | null, finish: string | null, aligned?: {start: string, finish: string}, events?: string, has_dependencies?: boolean, tick: Tick, tasks: string, version: string, lost?: string, repaired?: string, left_out?: string}} Info */
+/** @typedef {{title: string, runs: Run[], start: string | null, finish: string | null, aligned?: {start: string, finish: string} | null, events?: string, has_dependencies?: boolean, tick: Tick, tasks: string, version: string, lost?: string, repaired?: string, left_out?: string}} Info */
 /**
  * @typedef {object} Lane
  * @property {number} number
@@ -49,8 +49,8 @@ export class Trace {
 
   /** Takes the bounds of runs as they were, or of runs that begin together. @param {boolean} isAligned */
   align(isAligned) {
-    this.isAligned = isAligned;
-    this.bounds = boundsOf(this.info, isAligned);
+    this.isAligned = isAligned && Boolean(this.info.aligned);
+    this.bounds = boundsOf(this.info, this.isAligned);
   }
 
   /** How far a run is moved, in ticks; null where that is not known. @param {string} run @returns {bigint | null} */
