@@ -22,7 +22,7 @@ use crate::floating_row::FloatingRows;
 use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::parts::{Ask, Parts, Share};
-use crate::relation::rows::{Role, Rows};
+use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
 use crate::spans::Span;
@@ -133,9 +133,6 @@ impl RelationFunction for FloatingRowsOfLanes {
 /// Bytes that a task takes: its span on its lane.
 const TASK_BYTES: usize = BYTES_ON_LANE;
 
-/// Tasks that come lane by lane are walked over in chunks of so many batches.
-const CHUNK_BATCHES: usize = 16;
-
 /// Rows of the answer that are made at a time.
 const EMITTED_ROWS: usize = 1 << 16;
 
@@ -154,14 +151,7 @@ impl Walk {
     fn through(&mut self, call: &mut Call, runs: &mut Runs) -> Result<()> {
         let before = call.work.size();
         loop {
-            let mut batches: Vec<RecordBatch> = self.waiting.take().into_iter().collect();
-            let waiting = batches.first().map_or(0, RecordBatch::num_rows);
-            // What waits is looked at once more in each chunk: most of it should be new.
-            let enough = (CHUNK_BATCHES * call.batch_rows()).max(4 * waiting);
-            let (input, work) = call.input("tasks")?;
-            let is_last = input.next_batches(enough, &mut batches, work)?;
-            let has_runs = input.has_runs();
-            let tasks = Rows::of(batches, has_runs, 0, Role::First, runs, call.name())?;
+            let (tasks, is_last) = Rows::next_chunk(call, "tasks", self.waiting.take(), runs)?;
             self.on(call, &tasks, is_last)?;
             if is_last {
                 return Ok(());
@@ -203,18 +193,7 @@ impl Walk {
         let reversed = waiting.iter().filter(|row| is_reversed(tasks, **row)).count();
         self.counts = self.counts.plus(by_lane.counts);
         self.counts.reversed -= reversed;
-        self.waiting = tasks
-            .batches()
-            .first()
-            .filter(|_| !waiting.is_empty())
-            .map(|first| {
-                let schema = first.batch.schema();
-                let columns =
-                    schema.fields().iter().map(|field| tasks.gather(field.name(), &waiting, field.data_type()));
-                let columns = columns.collect::<Result<_>>()?;
-                Ok::<_, datafusion_common::DataFusionError>(RecordBatch::try_new(schema, columns)?)
-            })
-            .transpose()?;
+        self.waiting = tasks.taken(&waiting)?;
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::lanes::open::Open;
 use crate::lanes::{Counts, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work};
 use crate::relation::parts::{Ask, Parts, Share};
-use crate::relation::rows::{Role, Rows, Ties};
+use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
 use crate::ticks::time_field;
@@ -151,9 +151,6 @@ impl RelationFunction for SelfTime {
 /// Bytes that a task takes: its lane, its span on it, and what [`Nesting`] says of it.
 const TASK_BYTES: usize = 3 * size_of::<u32>() + size_of::<LaneSpan>() + size_of::<i64>();
 
-/// Tasks that come lane by lane are walked over in chunks of so many batches.
-const CHUNK_BATCHES: usize = 16;
-
 /// A walk over all lanes at once, as far as their tasks have come.
 #[derive(Default)]
 struct Walk {
@@ -182,13 +179,7 @@ impl Walk {
     fn through(&mut self, call: &mut Call, runs: &mut Runs) -> Result<()> {
         let before = call.work.size();
         loop {
-            let mut batches: Vec<RecordBatch> = self.waiting.take().into_iter().collect();
-            // What waits is copied once a chunk: most of it should be new.
-            let enough = (CHUNK_BATCHES * call.batch_rows()).max(4 * self.known.len());
-            let (input, work) = call.input("tasks")?;
-            let is_last = input.next_batches(enough, &mut batches, work)?;
-            let has_runs = input.has_runs();
-            let tasks = Rows::of(batches, has_runs, 0, Role::First, runs, call.name())?;
+            let (tasks, is_last) = Rows::next_chunk(call, "tasks", self.waiting.take(), runs)?;
             self.on(call, &tasks, is_last)?;
             if is_last {
                 return Ok(());
@@ -261,12 +252,7 @@ impl Walk {
             self.known.depths.push(nesting.depths[row]);
             self.known.parents.push(if nesting.parents[row] == NONE { NONE } else { leave(nesting.parents[row]) });
         }
-        if let Some(first) = tasks.batches().first().filter(|_| !rows.is_empty()) {
-            let schema = first.batch.schema();
-            let columns = schema.fields().iter().map(|field| tasks.gather(field.name(), &rows, field.data_type()));
-            let columns = columns.collect::<Result<_>>()?;
-            self.waiting = Some(RecordBatch::try_new(schema, columns)?);
-        }
+        self.waiting = tasks.taken(&rows)?;
         Ok(rows)
     }
 

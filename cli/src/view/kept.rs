@@ -21,11 +21,10 @@ use datafusion::common::hash_utils::RandomState;
 use datafusion::execution::memory_pool::MemoryReservation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tq_udfs::graph::NONE;
-use tq_udfs::lanes::words::{Words, WordsReading};
 use tq_udfs::overview::levels::{LevelBin, Levels};
 use tq_udfs::overview::rows::{Row, RowSpan};
 
+use super::model::WordColumns;
 use super::tile::BINS_MAX;
 use crate::errors::{Failure, Problem};
 use crate::output::{Output, Preparation};
@@ -548,8 +547,7 @@ pub(super) struct Keeping<'a, F> {
     rows: Vec<Vec<OpenRow>>,
     finest: u32,
     levels: usize,
-    words: Words,
-    reading: [WordsReading; 3],
+    words: WordColumns<3>,
     lane_of: HashMap<(u32, u32), u32, RandomState>,
     name_of: HashMap<u32, u32, RandomState>,
     /// Tasks and bins that are in no block yet.
@@ -570,10 +568,10 @@ impl<'a, F: FnMut(u32, i64, i64)> Keeping<'a, F> {
         let bins = first.abs_diff(last) >> finest;
         let levels = ((bins / COARSEST_BINS).max(1).ilog2() + 1) as usize;
         let rows = (0..lanes).map(|_| Vec::new()).collect();
-        let (words, reading) = (Words::default(), Default::default());
+        let words = WordColumns::default();
         let file = Packed::new(file).map_err(|error| cannot_keep(&error))?;
         let (lane_of, name_of) = (HashMap::default(), HashMap::default());
-        Ok(Keeping { expected, file, rows, finest, levels, words, reading, lane_of, name_of, waiting: 0, memory, seen })
+        Ok(Keeping { expected, file, rows, finest, levels, words, lane_of, name_of, waiting: 0, memory, seen })
     }
 
     /// Writes what is left.
@@ -589,22 +587,12 @@ impl<'a, F: FnMut(u32, i64, i64)> Keeping<'a, F> {
         Ok(Written { file: self.file, about })
     }
 
-    fn numbers(&mut self, column: usize, batch: &RecordBatch) -> Result<Vec<u32>, Failure> {
-        let mut numbers = Vec::with_capacity(batch.num_rows());
-        let numbered = self.words.number(&mut self.reading[column], batch.column(column), &mut numbers);
-        numbered.map_err(|error| Problem::internal(&error.to_string()))?;
-        Ok(numbers)
-    }
-
-    fn text(&self, word: u32) -> Option<String> {
-        (word != NONE).then(|| self.words.text(word).to_owned())
-    }
-
     fn lane(&mut self, run: u32, location: u32) -> Result<u32, Failure> {
         if let Some(lane) = self.lane_of.get(&(run, location)) {
             return Ok(*lane);
         }
-        let key = (self.text(run).unwrap_or_default(), self.text(location).unwrap_or_default());
+        let text = |word: u32| self.words.text(word).unwrap_or_default().to_owned();
+        let key = (text(run), text(location));
         let lane = *self.expected.lanes.get(&key).ok_or_else(changed)?;
         self.lane_of.insert((run, location), lane);
         Ok(lane)
@@ -614,7 +602,7 @@ impl<'a, F: FnMut(u32, i64, i64)> Keeping<'a, F> {
         if let Some(name) = self.name_of.get(&word) {
             return Ok(*name);
         }
-        let name = *self.expected.names.get(&self.text(word)).ok_or_else(changed)?;
+        let name = *self.expected.names.get(&self.words.text(word).map(str::to_owned)).ok_or_else(changed)?;
         self.name_of.insert(word, name);
         Ok(name)
     }
@@ -660,7 +648,7 @@ impl<F: FnMut(u32, i64, i64)> Output for Keeping<'_, F> {
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
-        let (runs, locations, names) = (self.numbers(0, batch)?, self.numbers(1, batch)?, self.numbers(2, batch)?);
+        let [runs, locations, names] = self.words.numbers(batch)?;
         let integers =
             (3..7).map(|column| cast(batch.column(column), &DataType::Int64)).collect::<Result<Vec<_>, _>>()?;
         let integer = |column: usize, row: usize| integers[column].as_primitive::<Int64Type>().value(row);

@@ -752,10 +752,38 @@ fn lanes(rows: &RecordBatch, picture: &Picture) -> Result<Vec<Lane>, Failure> {
     Ok(order.into_iter().map(lane).collect())
 }
 
+/// The words of the first N columns of an answer, by number.
+pub(super) struct WordColumns<const N: usize> {
+    words: Words,
+    reading: [WordsReading; N],
+}
+
+impl<const N: usize> Default for WordColumns<N> {
+    fn default() -> Self {
+        WordColumns { words: Words::default(), reading: std::array::from_fn(|_| WordsReading::default()) }
+    }
+}
+
+impl<const N: usize> WordColumns<N> {
+    /// The numbers of each column, by row.
+    pub(super) fn numbers(&mut self, batch: &RecordBatch) -> Result<[Vec<u32>; N], Failure> {
+        let mut numbers = std::array::from_fn(|_| Vec::with_capacity(batch.num_rows()));
+        for ((reading, column), numbers) in self.reading.iter_mut().zip(batch.columns()).zip(&mut numbers) {
+            let numbered = self.words.number(reading, column, numbers);
+            numbered.map_err(|error| Problem::internal(&error.to_string()))?;
+        }
+        Ok(numbers)
+    }
+
+    /// The word of a number; `None` for NULL.
+    pub(super) fn text(&self, word: u32) -> Option<&str> {
+        (word != NONE).then(|| self.words.text(word))
+    }
+}
+
 /// Gathers the tasks of an answer.
 struct Tasks {
-    words: Words,
-    reading: [WordsReading; 4],
+    words: WordColumns<4>,
     names: Vec<(u32, u32, i64)>,
     name_of: HashMap<u32, u32, RandomState>,
     read: Vec<Read>,
@@ -767,15 +795,13 @@ const TASK_BYTES: usize = size_of::<Read>() + size_of::<LaneSpan>() + SPAN_BYTES
 
 impl Tasks {
     fn new(memory: MemoryReservation) -> Tasks {
-        let (words, reading, names) = (Words::default(), Default::default(), Vec::new());
-        Tasks { words, reading, names, name_of: HashMap::default(), read: Vec::new(), memory }
-    }
-
-    fn numbers(&mut self, column: usize, batch: &RecordBatch) -> Result<Vec<u32>, Failure> {
-        let mut numbers = Vec::with_capacity(batch.num_rows());
-        let numbered = self.words.number(&mut self.reading[column], batch.column(column), &mut numbers);
-        numbered.map_err(|error| Problem::internal(&error.to_string()))?;
-        Ok(numbers)
+        Tasks {
+            words: WordColumns::default(),
+            names: Vec::new(),
+            name_of: HashMap::default(),
+            read: Vec::new(),
+            memory,
+        }
     }
 
     /// First start and last finish.
@@ -792,7 +818,7 @@ impl Tasks {
         let mut spans: Vec<Vec<LaneSpan>> = lanes.iter().map(|_| Vec::new()).collect();
         for (row, task) in self.read.iter().enumerate() {
             let number = *known.entry((task.run, task.location)).or_insert_with(|| {
-                let text = |word: u32| if word == NONE { String::new() } else { self.words.text(word).to_owned() };
+                let text = |word: u32| self.words.text(word).unwrap_or_default().to_owned();
                 let key = (text(task.run), text(task.location));
                 *lane_of.entry(key.clone()).or_insert_with(|| {
                     lanes.push(Lane::unknown(key.0, key.1));
@@ -809,7 +835,7 @@ impl Tasks {
     /// The names, with the colours that a report gives them.
     fn names(&self, connection: &mut Connection, picture: &Picture) -> Result<Vec<Name>, Failure> {
         report::begin_with_hues(connection, &picture.names)?;
-        let text = |word: u32| if word == NONE { "" } else { self.words.text(word) };
+        let text = |word: u32| self.words.text(word).unwrap_or_default();
         let name = |&(word, kind, tasks): &(u32, u32, i64)| {
             let colour = picture.names.hue_of(text(word)).map_or(GREY, |hue| hue as u16);
             Name { text: text(word).to_owned(), kind: text(kind).to_owned(), colour, tasks }
@@ -831,8 +857,7 @@ impl Output for Tasks {
         if self.memory.try_grow(batch.num_rows() * TASK_BYTES).is_err() {
             return Err(too_little_memory());
         }
-        let (runs, locations) = (self.numbers(0, batch)?, self.numbers(1, batch)?);
-        let (names, kinds) = (self.numbers(2, batch)?, self.numbers(3, batch)?);
+        let [runs, locations, names, kinds] = self.words.numbers(batch)?;
         let integers = |column: usize| cast(batch.column(column), &DataType::Int64);
         let (tasks, starts, finishes): (ArrayRef, ArrayRef, ArrayRef) = (integers(4)?, integers(5)?, integers(6)?);
         let finishes = finishes.as_primitive::<Int64Type>();

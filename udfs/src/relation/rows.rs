@@ -49,6 +49,9 @@ pub enum Role {
     Other,
 }
 
+/// Tasks that come lane by lane are walked over in chunks of so many batches.
+const CHUNK_BATCHES: usize = 16;
+
 /// The run of rows that belong to every run: those of an input without runs beside a first input with some.
 pub const EVERY_RUN: usize = NONE as usize - 1;
 
@@ -99,6 +102,32 @@ impl Rows {
         }
         rows.tasks_ascend = rows.find_out_whether_tasks_ascend(runs.len());
         Ok(rows)
+    }
+
+    /// The next rows of an input whose lanes are walked over, after those that wait for them, and whether they are the last ones.
+    pub(crate) fn next_chunk(
+        call: &mut Call,
+        name: &str,
+        waiting: Option<RecordBatch>,
+        runs: &mut Runs,
+    ) -> Result<(Rows, bool)> {
+        // What waits is looked at once more in each chunk: most of it should be new.
+        let waiting_rows = waiting.as_ref().map_or(0, RecordBatch::num_rows);
+        let enough = (CHUNK_BATCHES * call.batch_rows()).max(4 * waiting_rows);
+        let mut batches: Vec<RecordBatch> = waiting.into_iter().collect();
+        let (input, work) = call.input(name)?;
+        let is_last = input.next_batches(enough, &mut batches, work)?;
+        let has_runs = input.has_runs();
+        Ok((Rows::of(batches, has_runs, 0, Role::First, runs, call.name())?, is_last))
+    }
+
+    /// Some rows as a batch of their own, with all columns of the input; `None` for no rows.
+    pub(crate) fn taken(&self, rows: &[u32]) -> Result<Option<RecordBatch>> {
+        let Some(first) = self.batches.first().filter(|_| !rows.is_empty()) else { return Ok(None) };
+        let schema = first.batch.schema();
+        let columns = schema.fields().iter().map(|field| self.gather(field.name(), rows, field.data_type()));
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Some(RecordBatch::try_new(schema, columns)?))
     }
 
     /// How many rows there are.

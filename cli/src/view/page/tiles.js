@@ -20,10 +20,10 @@ import { overlap, tileRange } from './view.js';
 /** @template T @typedef {{tile: T, left: number, right: number}} Piece what one tile draws, between two pixels */
 /** @typedef {Piece<Tile> & {lane: LaneTile}} Segment the same of one lane */
 
-const MOST_TILES = 60;
+const MOST_TILES = 120;
 const MOST_BINS = 4096;
-/** Rows of a request: an answer of dense ones stays below 200 kB. */
-const MOST_ROWS = 16;
+/** Rows times bins of a request: an answer of dense ones stays below 200 kB. */
+const MOST_CELLS = 12 * 1280;
 
 export class Tiles {
   /** @param {Trace} trace @param {() => void} arrived @param {(error: unknown) => void} failed */
@@ -51,13 +51,14 @@ export class Tiles {
     const range = tileRange(view, this.trace.bounds);
     const missing = visible.filter((lane) => !this.has(range, [lane]));
     if (!missing.length || (this.pending && this.isOfUse(view, missing))) return;
-    this.ask(range, binsFor(width), this.firstOf([...new Set([...missing, ...near])]));
+    const bins = binsFor(width);
+    this.ask(range, bins, this.firstOf([...new Set([...missing, ...near])], bins));
   }
 
-  /** As many lanes as one request asks for. @param {number[]} lanes @returns {number[]} in order */
-  firstOf(lanes) {
+  /** As many lanes as one request asks for. @param {number[]} lanes @param {number} bins @returns {number[]} in order */
+  firstOf(lanes, bins) {
     let rows = 0;
-    const fits = lanes.findIndex((lane, at) => (rows += this.trace.lanes[lane].rows) > MOST_ROWS && at > 0);
+    const fits = lanes.findIndex((lane, at) => (rows += this.trace.lanes[lane].rows) * bins > MOST_CELLS && at > 0);
     return (fits < 0 ? lanes : lanes.slice(0, fits)).sort((a, b) => a - b);
   }
 
