@@ -36,6 +36,7 @@ const FILES: &[(&str, &str)] = files![
     "overlays.js",
     "palette.js",
     "panel.js",
+    "parts.js",
     "pyramid.js",
     "ruler.js",
     "selection.js",

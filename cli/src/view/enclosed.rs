@@ -161,7 +161,7 @@ struct Piece {
 impl Piece {
     /// The tile of all lanes; `None` when a bin would be longer than a BIGINT.
     fn of(model: &Model, from: i64, to: i64) -> Result<Option<Piece>, Failure> {
-        let lanes = (0..).take(model.lanes.len()).collect();
+        let lanes = (0..).take(model.lanes.len()).map(tile::LaneRows::all).collect();
         let Some(Cut { columns, summed, names }) =
             tile::cut(Frame::as_recorded(model), &tile::Asked { from, to, bins: BINS, lanes })?
         else {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use tq_udfs::overview::levels::{LevelBin, Levels};
 use tq_udfs::overview::rows::{Row, RowSpan};
 
-use super::model::WordColumns;
+use super::gathered::WordColumns;
 use super::tile::BINS_MAX;
 use crate::errors::{Failure, Problem};
 use crate::output::{Output, Preparation};
@@ -143,6 +143,13 @@ pub(super) struct LevelRange {
     pub(super) bins: usize,
 }
 
+impl LevelRange {
+    /// How long each bin is.
+    pub(super) fn bin_ticks(&self) -> i64 {
+        (self.to - self.from) / self.bins.max(1) as i64
+    }
+}
+
 impl KeptLanes {
     /// What [`Written::finish`] wrote, with `more` of it; `None` where that is not there as it was written.
     pub(super) fn open<M: DeserializeOwned>(mut file: File) -> Option<(KeptLanes, M)> {
@@ -179,13 +186,17 @@ impl KeptLanes {
         self.about.lanes.get(lane).map_or(0, Vec::len)
     }
 
-    /// The level whose number of bins in a range is nearest to this one, as far as it covers what of the range has tasks; `None` where even the
-    /// finest one has far fewer, or nothing is there.
-    pub(super) fn level(&self, from: i64, to: i64, bins: usize) -> Option<LevelRange> {
-        let About { origin, until, finest, levels, .. } = self.about;
+    /// The level whose number of bins in so many ticks is nearest to this one; `None` where even the finest one has far fewer.
+    pub(super) fn level(&self, ticks: u64, bins: usize) -> Option<usize> {
+        let About { finest, levels, .. } = self.about;
         // Up to 1.4 times as many bins, or as few.
-        let widest = from.abs_diff(to) as f64 / bins.max(1) as f64 * std::f64::consts::SQRT_2;
-        let level = (0..levels).rev().find(|level| (1_u64 << (finest as usize + level)) as f64 <= widest)?;
+        let widest = ticks as f64 / bins.max(1) as f64 * std::f64::consts::SQRT_2;
+        (0..levels).rev().find(|level| (1_u64 << (finest as usize + level)) as f64 <= widest)
+    }
+
+    /// The bins of a level that cover what of a range has tasks; `None` where there are none.
+    pub(super) fn range(&self, level: usize, from: i64, to: i64) -> Option<LevelRange> {
+        let About { origin, until, finest, .. } = self.about;
         let shift = finest as usize + level;
         // A mark at the end of a range is in its last bin; bins before and after all tasks are empty, however many there are.
         let (from, to) = (from.max(origin), to.saturating_add(1).min(until));

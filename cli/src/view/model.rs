@@ -8,26 +8,25 @@ use std::sync::{Mutex, OnceLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::ScalarValue;
-use datafusion::common::hash_utils::RandomState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tq_engine::store::{Beside, Unfinished};
-use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
-use tq_udfs::lanes::words::{Words, WordsReading};
 use tq_udfs::lanes::{LaneSpan, sort_lane};
 use tq_udfs::overview::rows::{Row, RowSpan, SPAN_BYTES, TicksOfNames, rows_of};
 use tq_udfs::relation::rows::Ties;
 
+use super::busy::{BusyLanes, covered};
+use super::gathered::{Read, TASK_BYTES, Tasks, too_little_memory};
 use super::kept::{Expected, Keeping, KeptLanes, NumberOfNames, ROOM, TIMES, cannot_keep};
 use super::wire::Columns;
 use crate::charts::hues;
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem, last_panic};
-use crate::output::{Output, Picture, Preparation};
+use crate::output::Picture;
 use crate::{pictures, report};
 
 /// Rows of a lane that are drawn; tasks below them are counted as not drawn.
@@ -36,7 +35,7 @@ pub(super) const ROWS_MAX: usize = 65_000;
 const FEW_ROWS: usize = 64;
 
 /// No colour of its own.
-const GREY: u16 = u16::MAX;
+pub(super) const GREY: u16 = u16::MAX;
 
 /// What is drawn.
 pub(super) struct Model {
@@ -44,12 +43,11 @@ pub(super) struct Model {
     pub(super) names: Vec<Name>,
     /// First start and last finish, where there are tasks.
     pub(super) reach: Option<(i64, i64)>,
-    /// The reach of the tasks, and the share of lanes that are busy in each of many equal parts of it.
-    busy: ((i64, i64), Vec<f32>),
+    busy: BusyShares,
     /// First start and last finish of all runs, were they aligned at their starts.
     aligned: Option<(i64, i64)>,
     /// The same as `busy`, were they aligned, once somebody asks.
-    aligned_busy: OnceLock<Vec<f32>>,
+    aligned_busy: OnceLock<BusyShares>,
     /// The lane of a run's location.
     lane_of: HashMap<(String, String), u32>,
     /// The rows of the lanes, where they are on disk.
@@ -59,6 +57,12 @@ pub(super) struct Model {
     /// Of the tasks, given back on drop.
     _memory: Option<MemoryReservation>,
 }
+
+/// The reach of the tasks, and the share of lanes that are busy in each of many equal parts of it.
+type BusyShares = ((i64, i64), Vec<f32>);
+
+/// First start and last finish of each run.
+type ReachOfRuns = HashMap<String, (i64, i64)>;
 
 /// A location, whether it ran something or not.
 #[derive(Serialize, Deserialize)]
@@ -119,23 +123,13 @@ impl<'m> Frame<'m> {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Name {
     pub(super) text: String,
-    kind: String,
-    colour: u16,
-    tasks: i64,
-}
-
-/// A task on its way to its lane.
-struct Read {
-    run: u32,
-    location: u32,
-    task: i64,
-    start: i64,
-    finish: Option<i64>,
-    name: u32,
+    pub(super) kind: String,
+    pub(super) colour: u16,
+    pub(super) tasks: i64,
 }
 
 /// That of what is kept on disk: another one for each change of [`Known`] or of [`super::kept`].
-const KEPT_VERSION: &str = "view 1";
+const KEPT_VERSION: &str = "view 2";
 /// Tasks from which on a store keeps what the page draws of them.
 const LEAST_KEPT: u64 = 1 << 20;
 
@@ -144,8 +138,8 @@ fn least_kept() -> u64 {
     std::env::var("TQ_VIEW_LEAST_KEPT").ok().and_then(|tasks| tasks.parse().ok()).unwrap_or(LEAST_KEPT)
 }
 
-const COUNT: &str =
-    "SELECT count(*), min(start), max(coalesce(finish, start)) FROM program_tasks WHERE start IS NOT NULL";
+const COUNT: &str = "SELECT run, count(*), min(start), max(coalesce(finish, start)), bool_or(finish IS NULL) \
+    FROM program_tasks WHERE start IS NOT NULL GROUP BY run";
 const NAMES: &str = "SELECT name, first_value(kind ORDER BY start, task), count(*) AS tasks FROM program_tasks WHERE start IS NOT NULL GROUP BY name ORDER BY tasks DESC, name";
 const LANES_OF_TASKS: &str =
     "SELECT DISTINCT run, location FROM program_tasks WHERE start IS NOT NULL ORDER BY run, location";
@@ -164,20 +158,15 @@ impl Model {
         if let Some(model) = beside.as_ref().and_then(Model::found) {
             return Ok(model);
         }
-        let counted = connection.collect(COUNT, &Params::new())?;
-        let number = |column: usize| Ok::<_, Failure>(cast(counted.column(column), &DataType::Int64)?);
-        let (tasks, first, last) = (number(0)?, number(1)?, number(2)?);
-        let [tasks, first, last] = [&tasks, &first, &last].map(|number| number.as_primitive::<Int64Type>());
-        if first.is_null(0) || last.is_null(0) {
+        let Some(counted) = Counted::of(&connection.collect(COUNT, &Params::new())?)? else {
             return Model::in_memory(connection);
-        }
-        let (tasks, first, last) = (tasks.value(0) as u64, first.value(0), last.value(0));
-        let is_large = beside.is_some() && tasks >= least_kept();
-        if is_large || tasks.saturating_mul(TASK_BYTES as u64) > connection.session().memory_limit() as u64 / 2 {
-            let reach = (first, last.max(first.saturating_add(1)));
+        };
+        let is_large = beside.is_some() && counted.tasks >= least_kept();
+        if is_large || counted.tasks.saturating_mul(TASK_BYTES as u64) > connection.session().memory_limit() as u64 / 2
+        {
             // What cannot be kept beside the runs, for want of room or since `tq gc` came by, is kept without a name.
-            return match Model::on_disk(connection, beside.as_ref(), tasks, reach) {
-                Err(Failure::Told(_)) if beside.is_some() => Model::on_disk(connection, None, tasks, reach),
+            return match Model::on_disk(connection, beside.as_ref(), &counted) {
+                Err(Failure::Told(_)) if beside.is_some() => Model::on_disk(connection, None, &counted),
                 kept => kept,
             };
         }
@@ -203,7 +192,8 @@ impl Model {
         });
         let (names, busy) = (names?, busy.map_err(|_| Problem::internal(&last_panic()))?);
         be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
-        let aligned = align(&mut lanes);
+        let runs = reach_of_runs(&lanes);
+        let aligned = align(&mut lanes, &runs);
         // What the tasks took on their way is gone.
         let memory = tasks.memory;
         memory.shrink(tasks.read.len() * (TASK_BYTES - SPAN_BYTES));
@@ -225,12 +215,8 @@ impl Model {
     }
 
     /// Writes the rows of the lanes to disk, beside the store if that can be.
-    fn on_disk(
-        connection: &mut Connection,
-        beside: Option<&Beside>,
-        tasks: u64,
-        reach: (i64, i64),
-    ) -> Result<Model, Failure> {
+    fn on_disk(connection: &mut Connection, beside: Option<&Beside>, counted: &Counted) -> Result<Model, Failure> {
+        let Counted { tasks, reach, ref runs } = *counted;
         let picture = pictures::of_session(connection)?;
         report::begin_with_hues(connection, &picture.names)?;
         let mut lanes = lanes(&connection.collect(LOCATIONS, &Params::new())?, &picture)?;
@@ -263,7 +249,9 @@ impl Model {
             Some(unfinished) => unfinished.file()?,
             None => tempfile::tempfile().map_err(|error| cannot_keep(&error))?,
         };
-        let mut busy = BusyLanes::new(Some(reach)).ok_or_else(|| Problem::internal("an empty reach"))?;
+        let aligned = align(&mut lanes, runs).unwrap_or(reach);
+        let bins = |reach| BusyLanes::new(Some(reach)).ok_or_else(|| Problem::internal("an empty reach"));
+        let (mut busy, mut aligned_busy) = (bins(reach)?, bins(aligned)?);
         let mut until = vec![i64::MIN; lanes.len()];
         let seen = |lane: u32, start: i64, finish: i64| {
             let (until, lane) = (&mut until[lane as usize], &mut lanes[lane as usize]);
@@ -273,6 +261,7 @@ impl Model {
             if fresh < finish {
                 lane.busy = lane.busy.saturating_add(finish.saturating_sub(fresh));
                 busy.add(fresh, finish);
+                aligned_busy.add(fresh - lane.shift, finish - lane.shift);
                 *until = finish;
             }
         };
@@ -284,10 +273,10 @@ impl Model {
         }
         let written = keeping.written()?;
         be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
-        // Bins of one run would lie across those of another one.
-        let aligned = if is_one_run(&lanes) { align(&mut lanes) } else { None };
         let of_lanes = lanes.iter().filter(|lane| lane.tasks > 0).count();
-        let known = Known { busy: (reach, busy.shares(of_lanes)), lanes, names, reach, aligned };
+        let busy = (reach, busy.shares(of_lanes));
+        let aligned_busy = (aligned, aligned_busy.shares(of_lanes));
+        let known = Known { lanes, names, reach, busy, aligned, aligned_busy };
         let kept = written.finish(&known)?;
         memory.resize(kept.size());
         // The next one makes it again, where it is not found.
@@ -309,9 +298,7 @@ impl Model {
             (reach, other) => reach.or(other),
         };
         self.reach = around(self.reach, recorded);
-        if self.kept.is_none() || self.aligned.is_some() {
-            self.aligned = around(self.aligned, aligned);
-        }
+        self.aligned = around(self.aligned, aligned);
     }
 
     /// First start and last finish of all runs, were they aligned at their starts.
@@ -320,13 +307,8 @@ impl Model {
     }
 
     /// First start and last finish of each run that has tasks with times.
-    pub(super) fn reach_of_runs(&self) -> HashMap<&str, (i64, i64)> {
-        let mut runs: HashMap<&str, (i64, i64)> = HashMap::new();
-        for (run, (first, last)) in self.lanes.iter().filter_map(|lane| Some((lane.run.as_str(), lane.reach?))) {
-            let reach = runs.entry(run).or_insert((first, last));
-            *reach = (reach.0.min(first), reach.1.max(last));
-        }
-        runs
+    pub(super) fn reach_of_runs(&self) -> ReachOfRuns {
+        reach_of_runs(&self.lanes)
     }
 
     /// Whether all lanes are of one run.
@@ -407,12 +389,10 @@ impl Model {
 
     /// How busy the lanes are over time, for the page.
     pub(super) fn busy_columns(&self, frame: Frame<'_>) -> Columns {
-        let (reach, shares) = &self.busy;
-        let (reach, shares) = match self.aligned.filter(|_| frame.is_aligned) {
-            Some(aligned) => (aligned, self.aligned_busy.get_or_init(|| self.busy_when_aligned(aligned))),
-            None => (*reach, shares),
+        let ((from, to), shares) = match self.aligned.filter(|_| frame.is_aligned) {
+            Some(aligned) => self.aligned_busy.get_or_init(|| (aligned, self.busy_when_aligned(aligned))),
+            None => &self.busy,
         };
-        let (from, to) = reach;
         let mut columns = Columns::default();
         columns.extra("from", json!(from.to_string()));
         columns.extra("to", json!(to.to_string()));
@@ -480,7 +460,7 @@ impl Lane {
     }
 
     /// A location that is in no list: that of tasks without one.
-    fn unknown(run: String, location: String) -> Lane {
+    pub(super) fn unknown(run: String, location: String) -> Lane {
         let (name, role, parent) = (None, None, None);
         Lane {
             run,
@@ -505,21 +485,22 @@ struct Known {
     lanes: Vec<Lane>,
     names: Vec<Name>,
     reach: (i64, i64),
-    busy: ((i64, i64), Vec<f32>),
-    aligned: Option<(i64, i64)>,
+    busy: BusyShares,
+    aligned: (i64, i64),
+    aligned_busy: BusyShares,
 }
 
 impl Known {
     fn with(self, kept: KeptLanes, memory: Option<MemoryReservation>) -> Model {
-        let Known { lanes, names, reach, busy, aligned } = self;
+        let Known { lanes, names, reach, busy, aligned, aligned_busy } = self;
         Model {
             lane_of: by_location(&lanes),
             lanes,
             names,
             reach: Some(reach),
             busy,
-            aligned,
-            aligned_busy: OnceLock::new(),
+            aligned: Some(aligned),
+            aligned_busy: OnceLock::from(aligned_busy),
             kept: Some(kept),
             tallies: Mutex::default(),
             _memory: memory,
@@ -535,8 +516,8 @@ impl Known {
                 && lane.reach.as_ref().is_none_or(is_reach)
                 && TIMES.contains(&lane.shift)
         };
-        let reaches = || [self.reach, self.busy.0].into_iter().chain(self.aligned);
-        reaches().all(|reach| is_reach(&reach) && reach.0 < reach.1)
+        let reaches = [self.reach, self.busy.0, self.aligned, self.aligned_busy.0];
+        reaches.iter().all(|reach| is_reach(reach) && reach.0 < reach.1)
             && self.names.iter().all(|name| is_colour(name.colour))
             && self.lanes.iter().all(|lane| is_lane(lane) && self.has_root(lane))
     }
@@ -554,6 +535,38 @@ impl Known {
             }
         }
         false
+    }
+}
+
+/// What is known of the tasks before they are read.
+struct Counted {
+    tasks: u64,
+    /// First start and last finish.
+    reach: (i64, i64),
+    runs: ReachOfRuns,
+}
+
+impl Counted {
+    /// Reads the answer of [`COUNT`]; `None` where there are none.
+    fn of(rows: &RecordBatch) -> Result<Option<Counted>, Failure> {
+        let names = cast(rows.column(0), &DataType::Utf8)?;
+        let integers = |column: usize| Ok::<_, Failure>(cast(rows.column(column), &DataType::Int64)?);
+        let (tasks, firsts, lasts) = (integers(1)?, integers(2)?, integers(3)?);
+        let [tasks, firsts, lasts] =
+            [&tasks, &firsts, &lasts].map(|column| column.as_primitive::<Int64Type>().values());
+        let (Some(&first), Some(&last)) = (firsts.iter().min(), lasts.iter().max()) else { return Ok(None) };
+        let reach = (first, last.max(first.saturating_add(1)));
+        let is_open = rows.column(4).as_boolean();
+        let run = |row: usize| {
+            // What never ended is drawn to the end.
+            let last = if is_open.value(row) { reach.1 } else { lasts[row] };
+            (names.as_string::<i32>().value(row).to_owned(), (firsts[row], last))
+        };
+        Ok(Some(Counted {
+            tasks: tasks.iter().sum::<i64>() as u64,
+            reach,
+            runs: (0..rows.num_rows()).map(run).collect(),
+        }))
     }
 }
 
@@ -592,12 +605,6 @@ fn counted_names(connection: &mut Connection, picture: &Picture) -> Result<(Vec<
     };
     let number_of = (0..).zip(texts).map(|(number, text)| (text.map(str::to_owned), number)).collect();
     Ok((texts.iter().zip(kinds).zip(tasks).map(name).collect(), number_of))
-}
-
-fn too_little_memory() -> Failure {
-    Problem::new("the tasks of these traces do not fit into memory")
-        .hint("`--memory 8GB` allows more; `--from` and `--to`, or `STORE/RUN`, open less")
-        .into()
 }
 
 /// Gives the tasks of all lanes their rows, on several threads; beside it, how busy the lanes are.
@@ -641,80 +648,23 @@ fn be_as_busy_as_reports_say(
     Ok(())
 }
 
-/// The stretches of time that sorted spans cover.
-fn covered(spans: impl IntoIterator<Item = (i64, i64)>, mut found: impl FnMut(i64, i64)) {
-    let mut until = i64::MIN;
-    for (start, finish) in spans {
-        let fresh = start.max(until);
-        if fresh < finish {
-            found(fresh, finish);
-            until = finish;
-        }
+fn reach_of_runs(lanes: &[Lane]) -> ReachOfRuns {
+    let mut runs = ReachOfRuns::new();
+    for (run, (first, last)) in lanes.iter().filter_map(|lane| Some((&lane.run, lane.reach?))) {
+        let reach = runs.entry(run.clone()).or_insert((first, last));
+        *reach = (reach.0.min(first), reach.1.max(last));
     }
+    runs
 }
 
 /// Tells each lane how much later than the first run its run began; the reach of all runs, were they to begin together.
-fn align(lanes: &mut [Lane]) -> Option<(i64, i64)> {
-    let mut starts: HashMap<String, i64> = HashMap::new();
-    for (run, (first, _)) in lanes.iter().filter_map(|lane| Some((&lane.run, lane.reach?))) {
-        starts.entry(run.clone()).and_modify(|start| *start = (*start).min(first)).or_insert(first);
+fn align(lanes: &mut [Lane], runs: &ReachOfRuns) -> Option<(i64, i64)> {
+    let begin = runs.values().map(|(first, _)| *first).min()?;
+    for lane in lanes {
+        lane.shift = runs.get(&lane.run).map_or(0, |(first, _)| first.saturating_sub(begin));
     }
-    let begin = *starts.values().min()?;
-    for lane in lanes.iter_mut() {
-        lane.shift = starts.get(&lane.run).map_or(0, |start| start.saturating_sub(begin));
-    }
-    let last = lanes.iter().filter_map(|lane| Some(lane.reach?.1 - lane.shift)).max()?;
+    let last = runs.values().map(|(first, last)| last - first.saturating_sub(begin)).max()?;
     Some((begin, last.max(begin.saturating_add(1))))
-}
-
-/// Bins of the picture of the whole.
-const BUSY_BINS: usize = 1024;
-
-/// How many lanes are busy on average in each bin of the whole: what begins and ends in a bin is added up there, and of what covers bins
-/// in full the ends are.
-struct BusyLanes {
-    edges: Edges,
-    ticks: Vec<f64>,
-    covering: Vec<f64>,
-}
-
-impl BusyLanes {
-    fn new(reach: Option<(i64, i64)>) -> Option<BusyLanes> {
-        let (first, last) = reach?;
-        let bins = BUSY_BINS.min(usize::try_from(first.abs_diff(last)).unwrap_or(BUSY_BINS));
-        let edges = Edges::new(first, last, bins)?;
-        Some(BusyLanes { edges, ticks: vec![0.0; bins], covering: vec![0.0; bins + 1] })
-    }
-
-    fn add(&mut self, start: i64, finish: i64) {
-        let (first, last) = (self.edges.bin(start), self.edges.bin(finish - 1));
-        if first == last {
-            self.ticks[first] += (finish - start) as f64;
-            return;
-        }
-        self.ticks[first] += (self.edges.of_bin(first).1 - start) as f64;
-        self.ticks[last] += (finish - self.edges.of_bin(last).0) as f64;
-        self.covering[first + 1] += 1.0;
-        self.covering[last] -= 1.0;
-    }
-
-    /// Those of two parts of the lanes.
-    fn plus(mut self, other: &BusyLanes) -> BusyLanes {
-        self.ticks.iter_mut().zip(&other.ticks).for_each(|(ticks, others)| *ticks += others);
-        self.covering.iter_mut().zip(&other.covering).for_each(|(covering, others)| *covering += others);
-        self
-    }
-
-    /// Of so many lanes the share that is busy, by bin.
-    fn shares(&self, lanes: usize) -> Vec<f32> {
-        let mut covering = 0.0;
-        let share = |(bin, (ticks, change)): (usize, (&f64, &f64))| {
-            covering += change;
-            let (start, finish) = self.edges.of_bin(bin);
-            ((ticks / (finish - start).max(1) as f64 + covering) / lanes.max(1) as f64) as f32
-        };
-        self.ticks.iter().zip(&self.covering).enumerate().map(share).collect()
-    }
 }
 
 /// Locations in the order in which the traces want them.
@@ -750,153 +700,4 @@ fn lanes(rows: &RecordBatch, picture: &Picture) -> Result<Vec<Lane>, Failure> {
         Lane { name, kind, role, parent, ..Lane::unknown(run, location) }
     };
     Ok(order.into_iter().map(lane).collect())
-}
-
-/// The words of the first N columns of an answer, by number.
-pub(super) struct WordColumns<const N: usize> {
-    words: Words,
-    reading: [WordsReading; N],
-}
-
-impl<const N: usize> Default for WordColumns<N> {
-    fn default() -> Self {
-        WordColumns { words: Words::default(), reading: std::array::from_fn(|_| WordsReading::default()) }
-    }
-}
-
-impl<const N: usize> WordColumns<N> {
-    /// The numbers of each column, by row.
-    pub(super) fn numbers(&mut self, batch: &RecordBatch) -> Result<[Vec<u32>; N], Failure> {
-        let mut numbers = std::array::from_fn(|_| Vec::with_capacity(batch.num_rows()));
-        for ((reading, column), numbers) in self.reading.iter_mut().zip(batch.columns()).zip(&mut numbers) {
-            let numbered = self.words.number(reading, column, numbers);
-            numbered.map_err(|error| Problem::internal(&error.to_string()))?;
-        }
-        Ok(numbers)
-    }
-
-    /// The word of a number; `None` for NULL.
-    pub(super) fn text(&self, word: u32) -> Option<&str> {
-        (word != NONE).then(|| self.words.text(word))
-    }
-}
-
-/// Gathers the tasks of an answer.
-struct Tasks {
-    words: WordColumns<4>,
-    names: Vec<(u32, u32, i64)>,
-    name_of: HashMap<u32, u32, RandomState>,
-    read: Vec<Read>,
-    memory: MemoryReservation,
-}
-
-/// Bytes that a task takes until it is in its row: as it was read, on its lane, in its row.
-const TASK_BYTES: usize = size_of::<Read>() + size_of::<LaneSpan>() + SPAN_BYTES;
-
-impl Tasks {
-    fn new(memory: MemoryReservation) -> Tasks {
-        Tasks {
-            words: WordColumns::default(),
-            names: Vec::new(),
-            name_of: HashMap::default(),
-            read: Vec::new(),
-            memory,
-        }
-    }
-
-    /// First start and last finish.
-    fn reach(&self) -> Option<(i64, i64)> {
-        let first = self.read.iter().map(|task| task.start).min()?;
-        let last = self.read.iter().map(|task| task.finish.unwrap_or(task.start)).max()?;
-        Some((first, last.max(first.saturating_add(1))))
-    }
-
-    /// The spans of each lane; tasks of a location that is in no list get a lane, too.
-    fn by_lane(&self, lanes: &mut Vec<Lane>, lane_of: &mut HashMap<(String, String), u32>) -> Vec<Vec<LaneSpan>> {
-        let last = self.reach().map_or(i64::MAX, |(_, last)| last);
-        let mut known: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
-        let mut spans: Vec<Vec<LaneSpan>> = lanes.iter().map(|_| Vec::new()).collect();
-        for (row, task) in self.read.iter().enumerate() {
-            let number = *known.entry((task.run, task.location)).or_insert_with(|| {
-                let text = |word: u32| self.words.text(word).unwrap_or_default().to_owned();
-                let key = (text(task.run), text(task.location));
-                *lane_of.entry(key.clone()).or_insert_with(|| {
-                    lanes.push(Lane::unknown(key.0, key.1));
-                    spans.push(Vec::new());
-                    lanes.len() as u32 - 1
-                })
-            });
-            // What never ended is drawn to the end.
-            spans[number as usize].push(LaneSpan::new(task.start, task.finish.unwrap_or(last), row as u32));
-        }
-        spans
-    }
-
-    /// The names, with the colours that a report gives them.
-    fn names(&self, connection: &mut Connection, picture: &Picture) -> Result<Vec<Name>, Failure> {
-        report::begin_with_hues(connection, &picture.names)?;
-        let text = |word: u32| self.words.text(word).unwrap_or_default();
-        let name = |&(word, kind, tasks): &(u32, u32, i64)| {
-            let colour = picture.names.hue_of(text(word)).map_or(GREY, |hue| hue as u16);
-            Name { text: text(word).to_owned(), kind: text(kind).to_owned(), colour, tasks }
-        };
-        Ok(self.names.iter().map(name).collect())
-    }
-}
-
-impl Output for Tasks {
-    fn preparation(&self) -> Preparation {
-        Preparation::default()
-    }
-
-    fn begin(&mut self, _: &SchemaRef) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
-        if self.memory.try_grow(batch.num_rows() * TASK_BYTES).is_err() {
-            return Err(too_little_memory());
-        }
-        let [runs, locations, names, kinds] = self.words.numbers(batch)?;
-        let integers = |column: usize| cast(batch.column(column), &DataType::Int64);
-        let (tasks, starts, finishes): (ArrayRef, ArrayRef, ArrayRef) = (integers(4)?, integers(5)?, integers(6)?);
-        let finishes = finishes.as_primitive::<Int64Type>();
-        let times = tasks.as_primitive::<Int64Type>().values().iter().zip(starts.as_primitive::<Int64Type>().values());
-        for (row, (&task, &start)) in times.enumerate() {
-            let next = self.names.len() as u32;
-            let name = *self.name_of.entry(names[row]).or_insert(next);
-            if name == next {
-                self.names.push((names[row], kinds[row], 0));
-            }
-            self.names[name as usize].2 += 1;
-            let finish = finishes.is_valid(row).then(|| finishes.value(row));
-            self.read.push(Read { run: runs[row], location: locations[row], task, start, finish, name });
-        }
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn busy_lanes_are_counted_by_bin() {
-        let mut busy = BusyLanes::new(Some((0, 4096))).unwrap();
-        busy.add(0, 4096);
-        busy.add(2, 4);
-        busy.add(6, 18);
-        let shares = busy.shares(2);
-        assert_eq!(shares.len(), BUSY_BINS);
-        assert_eq!(shares[..6], [0.75, 0.75, 1.0, 1.0, 0.75, 0.5]);
-        assert!(BusyLanes::new(None).is_none());
-    }
 }

@@ -5,14 +5,15 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use serde_json::json;
 use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 use tq_udfs::overview::rows::{Row, RowBin, RowSpan, TicksOfNames};
 
-use super::kept::KeptPart;
-use super::model::{Frame, ROWS_MAX};
+use super::kept::{KeptLanes, KeptPart, LevelRange};
+use super::model::{Frame, Model, ROWS_MAX};
 use super::wire::Columns;
 use crate::errors::Failure;
 
@@ -21,7 +22,26 @@ pub(super) struct Asked {
     pub(super) from: i64,
     pub(super) to: i64,
     pub(super) bins: usize,
-    pub(super) lanes: Vec<u32>,
+    pub(super) lanes: Vec<LaneRows>,
+}
+
+/// Rows of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LaneRows {
+    lane: u32,
+    rows: Range<usize>,
+}
+
+impl LaneRows {
+    /// All that are drawn.
+    pub(super) fn all(lane: u32) -> LaneRows {
+        LaneRows { lane, rows: 0..ROWS_MAX }
+    }
+
+    /// Those of them that a lane has, out of so many.
+    fn of(&self, rows: usize) -> Range<usize> {
+        self.rows.start..self.rows.end.min(rows)
+    }
 }
 
 /// A tile.
@@ -42,10 +62,19 @@ const WIDE: u64 = 2;
 #[derive(Default)]
 struct Found {
     tasks: Vec<(u32, u16, RowSpan)>,
-    groups: Vec<(u32, u16, u32)>,
+    groups: Vec<Group>,
     bins: Vec<RowBin>,
     /// Tasks that are summed up, or, from disk, in how many bins they are.
     lasting: u64,
+}
+
+/// Sums of a row.
+struct Group {
+    lane: u32,
+    row: u16,
+    bins: u32,
+    /// How much later than those of the tile its bins begin, as share of one: less than 1.
+    offset: f32,
 }
 
 /// Cuts a tile; `None` when a bin would be longer, or an instant greater, than a BIGINT.
@@ -54,56 +83,51 @@ struct Found {
 /// What is kept on disk cannot be read.
 pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Result<Option<Cut>, Failure> {
     let model = frame.model;
-    let length = asked.from.abs_diff(asked.to);
-    let bins = asked.bins.clamp(1, BINS_MAX).min(usize::try_from(length).unwrap_or(usize::MAX).max(1));
-    let Some(mut edges) = Edges::new(asked.from, asked.to, bins) else { return Ok(None) };
     let mut found = Found::default();
-    let level = model.kept.as_ref().and_then(|kept| kept.level(asked.from, asked.to, bins));
-    if let (Some(kept), Some(range)) = (&model.kept, level) {
-        let Some(of_level) = Edges::new(range.from, range.to, range.bins) else { return Ok(None) };
-        edges = of_level;
-        for &lane in asked.lanes.iter().filter(|lane| (**lane as usize) < model.lanes.len()) {
-            for row in 0..kept.rows(lane as usize).min(ROWS_MAX) {
-                found.add_part(lane, row as u16, kept.part(lane as usize, row, range)?);
-            }
-        }
-    } else {
-        let wide = least_drawn(asked.from, asked.to, bins);
-        let fits = model.with_tally(|tally| {
-            for &lane in asked.lanes.iter().filter(|lane| (**lane as usize) < model.lanes.len()) {
-                let of = &model.lanes[lane as usize];
-                let shift = frame.shift(of);
-                let Some((from, to)) = asked.from.checked_add(shift).zip(asked.to.checked_add(shift)) else {
-                    return Ok(false);
-                };
-                let Some(edges) = Edges::new(from, to, bins) else { return Ok(false) };
-                let mut add =
-                    |number: usize, row: &Row| found.add_row(lane, number as u16, row, &edges, shift, wide, tally);
-                if let Some(kept) = &model.kept {
-                    for number in 0..kept.rows(lane as usize).min(ROWS_MAX) {
-                        add(number, &kept.tasks(lane as usize, number, from, to)?);
-                    }
-                }
-                of.rows.iter().take(ROWS_MAX).enumerate().for_each(|(number, row)| add(number, row));
-            }
-            Ok::<_, Failure>(true)
-        })?;
-        if !fits {
-            return Ok(None);
-        }
-    }
+    let level = model.kept.as_ref().and_then(|kept| {
+        let level = kept.level(asked.from.abs_diff(asked.to), asked.bins())?;
+        Some((kept, level))
+    });
+    let edges = match level {
+        Some((kept, level)) => found.add_level(frame, asked, kept, level)?,
+        None => found.add_rows(frame, asked)?,
+    };
+    let Some(edges) = edges else { return Ok(None) };
     let names = found.tasks.iter().map(|(.., span)| span.name).chain(found.bins.iter().map(|bin| bin.name));
     let names = names.filter(|name| *name != NONE).collect();
     Ok(Some(Cut { columns: columns(&edges, &found), summed: found.lasting, names }))
 }
 
 impl Found {
+    /// Adds the rows of lanes; the bins in which they are summed up, `None` where an instant is beyond a BIGINT.
+    fn add_rows(&mut self, frame: Frame<'_>, asked: &Asked) -> Result<Option<Edges>, Failure> {
+        let (model, bins) = (frame.model, asked.bins());
+        let wide = least_drawn(asked.from, asked.to, bins);
+        model.with_tally(|tally| {
+            for LaneRows { lane, rows } in asked.lanes_of(model) {
+                let of = &model.lanes[lane as usize];
+                let shift = frame.shift(of);
+                let Some((from, to)) = asked.shifted(shift) else { return Ok(None) };
+                let Some(edges) = Edges::new(from, to, bins) else { return Ok(None) };
+                for number in rows {
+                    let place = (lane, number as u16);
+                    match &model.kept {
+                        Some(kept) => {
+                            let row = kept.tasks(lane as usize, number, from, to)?;
+                            self.add_row(place, &row, &edges, shift, wide, tally);
+                        }
+                        None => self.add_row(place, &of.rows[number], &edges, shift, wide, tally),
+                    }
+                }
+            }
+            Ok(Edges::new(asked.from, asked.to, bins))
+        })
+    }
+
     /// Adds what a range shows of a row.
-    #[expect(clippy::too_many_arguments, reason = "where it is, what is shown, and how")]
     fn add_row(
         &mut self,
-        lane: u32,
-        number: u16,
+        (lane, number): (u32, u16),
         row: &Row,
         edges: &Edges,
         shift: i64,
@@ -123,29 +147,83 @@ impl Found {
         self.tasks.extend(drawn.map(|span| (lane, number, shifted(span, shift))));
         let before = self.bins.len();
         row.bins(edges, tally, is_summed, |bin| self.bins.push(bin));
-        self.close_group(lane, number, before);
+        self.close_group(lane, number, before, 0.0);
         self.lasting += lasting.get();
     }
 
-    /// Adds a row as a level on disk has it.
-    fn add_part(&mut self, lane: u32, number: u16, part: KeptPart) {
-        self.tasks.extend(part.drawn.into_iter().map(|span| (lane, number, span)));
+    /// Adds the rows of lanes as a level on disk has them; the bins of all of them, `None` where one ends beyond a BIGINT.
+    ///
+    /// Bins of a level begin at the same instants in all runs. Runs that are aligned are moved by different lengths, and with them bins.
+    fn add_level(
+        &mut self,
+        frame: Frame<'_>,
+        asked: &Asked,
+        kept: &KeptLanes,
+        level: usize,
+    ) -> Result<Option<Edges>, Failure> {
+        let of_lane = |lane: LaneRows| -> Option<(LaneRows, i64, LevelRange)> {
+            let shift = frame.shift(&frame.model.lanes[lane.lane as usize]);
+            let (from, to) = asked.shifted(shift)?;
+            Some((lane, shift, kept.range(level, from, to)?))
+        };
+        let lanes: Vec<_> = asked.lanes_of(frame.model).filter_map(of_lane).collect();
+        let Some(begin) = lanes.iter().map(|(_, shift, range)| range.from - shift).min() else {
+            // No task is there.
+            return Ok(Edges::new(asked.from, asked.to, asked.bins()));
+        };
+        let ticks = lanes[0].2.bin_ticks();
+        let mut bins = 0;
+        for (LaneRows { lane, rows }, shift, range) in lanes {
+            let late = range.from - shift - begin;
+            let first = (late / ticks) as usize;
+            let offset = (late % ticks) as f32 / ticks as f32;
+            bins = bins.max(first + range.bins + usize::from(offset > 0.0));
+            for row in rows {
+                let part = kept.part(lane as usize, row, range)?;
+                self.add_part((lane, row as u16), part, shift, first, offset);
+            }
+        }
+        let end = ticks.checked_mul(bins as i64).and_then(|ticks| begin.checked_add(ticks));
+        Ok(end.and_then(|end| Edges::new(begin, end, bins)))
+    }
+
+    fn add_part(&mut self, (lane, number): (u32, u16), part: KeptPart, shift: i64, first: usize, offset: f32) {
+        self.tasks.extend(part.drawn.into_iter().map(|span| (lane, number, shifted(span, shift))));
         let before = self.bins.len();
         self.bins.extend(part.bins.into_iter().map(|bin| RowBin {
-            bin: bin.bin as usize,
+            bin: first + bin.bin as usize,
             count: i64::from(bin.count),
             busy: bin.busy,
             name: bin.name,
             name_busy: bin.name_busy,
         }));
         self.lasting += self.bins[before..].iter().filter(|bin| bin.busy > 0).map(|bin| bin.count as u64).sum::<u64>();
-        self.close_group(lane, number, before);
+        self.close_group(lane, number, before, offset);
     }
 
-    fn close_group(&mut self, lane: u32, number: u16, before: usize) {
+    fn close_group(&mut self, lane: u32, row: u16, before: usize, offset: f32) {
         if self.bins.len() > before {
-            self.groups.push((lane, number, (self.bins.len() - before) as u32));
+            self.groups.push(Group { lane, row, bins: (self.bins.len() - before) as u32, offset });
         }
+    }
+}
+
+impl Asked {
+    /// Bins that are no shorter than a tick.
+    fn bins(&self) -> usize {
+        let ticks = usize::try_from(self.from.abs_diff(self.to)).unwrap_or(usize::MAX);
+        self.bins.clamp(1, BINS_MAX).min(ticks.max(1))
+    }
+
+    /// The lanes that there are, with the rows that they have.
+    fn lanes_of<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = LaneRows> {
+        let those = self.lanes.iter().filter(|lane| (lane.lane as usize) < model.lanes.len());
+        those.map(|lane| LaneRows { lane: lane.lane, rows: lane.of(model.rows(lane.lane as usize)) })
+    }
+
+    /// The range, as far later; `None` beyond a BIGINT.
+    fn shifted(&self, shift: i64) -> Option<(i64, i64)> {
+        self.from.checked_add(shift).zip(self.to.checked_add(shift))
     }
 }
 
@@ -174,9 +252,10 @@ fn columns(edges: &Edges, found: &Found) -> Columns {
     table.i64("task", tasks.iter().map(|task| task.2.task));
     table.end();
     let mut table = columns.table("groups", groups.len());
-    table.u32("lane", groups.iter().map(|group| group.0));
-    table.u16("row", groups.iter().map(|group| group.1));
-    table.u32("bins", groups.iter().map(|group| group.2));
+    table.u32("lane", groups.iter().map(|group| group.lane));
+    table.u16("row", groups.iter().map(|group| group.row));
+    table.u32("bins", groups.iter().map(|group| group.bins));
+    table.f32("offset", groups.iter().map(|group| group.offset));
     table.end();
     let share = |bin: usize, ticks: i64| {
         let (start, finish) = edges.of_bin(bin);
@@ -192,23 +271,34 @@ fn columns(edges: &Edges, found: &Found) -> Columns {
     columns
 }
 
-/// `0-3,7,9`: lanes by number. `None` for what is no such list.
-pub(super) fn lanes_of(text: &str) -> Option<Vec<u32>> {
+/// `0-3,7,9:6-11`: lanes by number, and rows of a lane. `None` for what is no such list.
+pub(super) fn lanes_of(text: &str) -> Option<Vec<LaneRows>> {
     let mut lanes = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last < first || last == NONE || (last - first) as usize + lanes.len() >= LANES_MAX {
+        if let Some((lane, rows)) = part.split_once(':') {
+            let (first, last) = range_of(rows)?;
+            lanes.push(LaneRows { lane: lane.parse().ok()?, rows: first as usize..(last as usize + 1).min(ROWS_MAX) });
+        } else {
+            let (first, last) = range_of(part).filter(|(first, last)| ((last - first) as usize) < LANES_MAX)?;
+            lanes.extend((first..=last).map(LaneRows::all));
+        }
+        if lanes.len() > LANES_MAX {
             return None;
         }
-        lanes.extend(first..=last);
     }
-    lanes.sort_unstable();
+    lanes.sort_unstable_by_key(|lane| (lane.lane, lane.rows.start, lane.rows.end));
     lanes.dedup();
     Some(lanes)
 }
 
-/// Lanes that one tile may ask for.
+/// `3`, or `3-7`.
+fn range_of(text: &str) -> Option<(u32, u32)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last && last < NONE).then_some((first, last))
+}
+
+/// Lanes, or parts of them, that one tile may ask for.
 const LANES_MAX: usize = 100_000;
 
 #[cfg(test)]
@@ -217,9 +307,14 @@ mod tests {
 
     #[test]
     fn lanes_are_numbers_and_ranges() {
-        assert_eq!(lanes_of("7,0-3,9,2-3"), Some(vec![0, 1, 2, 3, 7, 9]));
-        assert_eq!(lanes_of(""), Some(vec![]));
-        for wrong in ["a", "3-1", "1-", "-1", "0-4294967295", "0-200000"] {
+        let numbers = |text: &str| lanes_of(text).map(|lanes| lanes.iter().map(|lane| lane.lane).collect::<Vec<_>>());
+        assert_eq!(numbers("7,0-3,9,2-3"), Some(vec![0, 1, 2, 3, 7, 9]));
+        assert_eq!(numbers(""), Some(vec![]));
+        let rows = |lane: u32, rows: Range<usize>| LaneRows { lane, rows };
+        assert_eq!(lanes_of("9:6-11,4,9:0-5,9:6-11"), Some(vec![LaneRows::all(4), rows(9, 0..6), rows(9, 6..12)]));
+        assert_eq!(lanes_of("1:7-4000000000"), Some(vec![rows(1, 7..ROWS_MAX)]));
+        assert_eq!(rows(1, 7..ROWS_MAX).of(3), 7..3);
+        for wrong in ["a", "3-1", "1-", "-1", "0-4294967295", "0-200000", "1:", ":1", "1:a", "1:3-2", "1-2:3"] {
             assert_eq!(lanes_of(wrong), None, "{wrong}");
         }
     }

@@ -93,7 +93,8 @@ fn integers(columns: (&Value, &[u8]), table: &str, name: &str) -> Vec<i64> {
     let (rows, offset) = (table["rows"].as_u64().unwrap() as usize, column["offset"].as_u64().unwrap() as usize);
     let width = match column["type"].as_str().unwrap() {
         "i64" | "f64" => 8,
-        "u32" => 4,
+        // The bits of floats.
+        "u32" | "f32" => 4,
         "u16" => 2,
         other => panic!("{other}"),
     };
@@ -518,6 +519,99 @@ fn what_is_kept_is_drawn_where_it_is() {
         ["row", "start", "task"].map(|name| integers((&header, body), "spans", name))
     };
     assert_eq!(rows(&memory), rows(&disk));
+}
+
+/// Runs that begin at different instants are moved by different lengths, and with them the bins of a store.
+#[test]
+fn runs_that_are_kept_are_aligned() {
+    let place = Place::new();
+    let mut random = 5_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for (run, begin) in [("one", 1_000_000_u64), ("two", 1_700_123), ("six", 40_007)] {
+        let mut rows = String::new();
+        // One name only, so that it has one number everywhere.
+        for task in 0..12_000 {
+            let length = [0, next(40), next(900), next(60_000)][next(4) as usize];
+            let start = begin + if task == 0 { 0 } else { next(800_000) };
+            rows.push_str(&format!("n,w{},{start},{}\n", next(2), start + length));
+        }
+        place.write(&format!("{run}.csv"), &format!("name,location,start_ns,finish_ns\n{rows}"));
+    }
+    let files = ["one.csv", "two.csv", "six.csv"];
+    assert_eq!(place.tq_args(&[&["import"], &files[..], &["--into", "s.store"]].concat()).status, Some(0));
+    let [one, two, six] = files.map(|file| place.0.path().join(file).to_str().unwrap().to_owned());
+    let store = place.0.path().join("s.store").to_str().unwrap().to_owned();
+    let memory = View::of(Place::new(), &[&six, &one, &two]);
+    let keeping = || View::with(Place::new(), &[&store], &[("TQ_VIEW_LEAST_KEPT", "0")]);
+    // As it is made, and as it is found.
+    for disk in [keeping(), keeping()] {
+        let lanes = |view: &View, name: &str| {
+            let lanes = view.get("lanes?aligned=1");
+            let (header, body) = lanes.columns();
+            integers((&header, body), "lanes", name)
+        };
+        assert_eq!(memory.get("info").json()["aligned"], disk.get("info").json()["aligned"]);
+        let texts = |view: &View| String::from_utf8_lossy(&view.get("lanes").body).matches("w0").count();
+        assert_eq!((texts(&memory), texts(&disk)), (3, 3));
+        let in_order = |mut all: Vec<i64>| {
+            all.sort_unstable();
+            all
+        };
+        for name in ["start", "finish", "busy"] {
+            assert_eq!(in_order(lanes(&memory, name)), in_order(lanes(&disk, name)), "{name}");
+        }
+        assert!(memory.get("busy?aligned=1").body == disk.get("busy?aligned=1").body);
+        // Lanes by what no two of them have the same.
+        let numbers: Vec<usize> = lanes(&disk, "busy")
+            .iter()
+            .map(|busy| lanes(&memory, "busy").iter().position(|other| other == busy).unwrap())
+            .collect();
+        let mut moved = 0;
+        for range in ["from=40007&to=900000&bins=80", "from=100000&to=500000&bins=40", "from=300000&to=700000&bins=10"]
+        {
+            let (header, tasks, bins) = tile_of(&disk, &format!("{range}&aligned=1"));
+            let number = |name: &str| header[name].as_str().unwrap().parse::<i64>().unwrap();
+            let asked: Vec<i64> =
+                range.split('&').map(|part| part.split_once('=').unwrap().1.parse().unwrap()).collect();
+            let ticks = (number("to") - number("from")) / header["bins"].as_i64().unwrap();
+            for (lane, of_memory) in numbers.iter().enumerate() {
+                let answer = disk.get(&format!("tile?{range}&aligned=1&lanes={lane}"));
+                let (one, body) = answer.columns();
+                let column = |name: &str| integers((&one, body), "groups", name);
+                assert!(column("offset").iter().all(|offset| *offset == 0), "a lane of its own begins with its bins");
+                let begin: i64 = one["from"].as_str().unwrap().parse().unwrap();
+                moved += i64::from((begin - number("from")) % ticks != 0);
+                // In the tile of all lanes it has the same bins, so many of them later.
+                let later = (begin - number("from")).div_euclid(ticks);
+                let same = format!(
+                    "tile?from={begin}&to={}&bins={}&aligned=1&lanes={of_memory}",
+                    one["to"].as_str().unwrap(),
+                    one["bins"]
+                );
+                let answer = memory.get(&same);
+                let (expected, body) = answer.columns();
+                let column = |table: &str, name: &str| integers((&expected, body), table, name);
+                let expected_bins: Vec<[i64; 3]> = (0..column("bins", "bin").len())
+                    .map(|at| ["bin", "count", "busy"].map(|name| column("bins", name)[at]))
+                    .map(|[bin, count, busy]| [bin + later, count, busy])
+                    .collect();
+                let those = bins.iter().filter(|bin| bin[0] == lane as i64).map(|bin| [bin[2], bin[3], bin[4]]);
+                assert_eq!(those.collect::<Vec<_>>(), expected_bins, "{range} {lane} {same}");
+                let mut expected: Vec<[i64; 2]> =
+                    column("tasks", "start").into_iter().zip(column("tasks", "finish")).map(|(a, b)| [a, b]).collect();
+                expected.sort_unstable();
+                let those = tasks.iter().filter(|task| task[0] == lane as i64).map(|task| [task[2], task[3]]);
+                let mut those: Vec<_> = those.collect();
+                those.sort_unstable();
+                assert_eq!(those, expected, "{range} {lane} {same}");
+                assert!(asked[0] >= begin - ticks);
+            }
+        }
+        assert!(moved > 0);
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 /**
- * Draws the tasks of one lane onto the canvas: bars with a gap of one pixel and a label where it fits, and bins of summed
+ * Draws some rows of tasks of a lane onto the canvas: bars with a gap of one pixel and a label where it fits, and bins of summed
  * short tasks as columns, as high as they were busy, in the softened colour of the name that took most. Also finds what
  * lies below a pixel.
  */
 
 import { barPlace } from './lanes.js';
 import { OWN_LAYER } from './layers.js';
+import { firstRow, laneOf, rowsOf } from './parts.js';
 import { STRIP_LINES } from './strips.js';
 /** @import { Colouring } from './colouring.js' */
 /** @import { LaneRow } from './lanes.js' */
@@ -27,11 +28,13 @@ export const LEAST_BAR = 8;
 /** @type {Map<string, number>} */
 const labelWidths = new Map();
 
-/** @param {Brush} brush @param {LaneRow} place @param {number} lane @param {Segment[]} segments @returns {boolean} whether sums were drawn */
-export function drawLane(brush, place, lane, segments) {
+/** @param {Brush} brush @param {LaneRow} place @param {number} part of a lane @param {Segment[]} segments @returns {boolean} whether sums were drawn */
+export function drawPart(brush, place, part, segments) {
   let hasSums = false;
-  const rows = brush.trace.lanes[lane].rows;
-  const places = Array.from({ length: place.strips.length ? 1 : rows }, (_, row) => ({ ...barPlace(place, lane, row), strip: -1 }));
+  const lane = laneOf(part);
+  const first = firstRow(part);
+  /** @type {Map<number, BarRow>} */
+  const places = new Map(Array.from({ length: rowsOf(brush.trace.lanes, part) }, (_, at) => [first + at, { ...barPlace(place, lane, first + at), strip: -1 }]));
   for (const segment of segments) hasSums = drawSums(brush, lane, places, segment) || hasSums;
   /** Tasks of several segments: one bar each. @type {Set<bigint>} */
   const drawn = new Set();
@@ -39,18 +42,18 @@ export function drawLane(brush, place, lane, segments) {
   return hasSums;
 }
 
-/** @param {Brush} brush @param {number} lane @param {BarRow[]} places of the lane's rows @param {Segment} segment @param {Set<bigint>} drawn */
+/** @param {Brush} brush @param {number} lane @param {Map<number, BarRow>} places by row @param {Segment} segment @param {Set<bigint>} drawn */
 function drawTasks(brush, lane, places, segment, drawn) {
   const { view, trace, colours, colouring, labels, ratio, strips } = brush;
-  const { rows, starts, finishes, names, tasks } = segment.lane;
-  const hues = colouring.huesOf(segment.lane, lane);
+  const { rows, starts, finishes, names, tasks } = segment.part;
+  const hues = colouring.huesOf(segment.part, lane);
   const showsLabels = colouring.shows(OWN_LAYER);
   const { left, right } = segment;
   const origin = view.x(segment.tile.range.from);
   const scale = view.pixelsPerTick;
   for (let at = 0; at < rows.length; at++) {
     const [from, to] = [origin + starts[at] * scale, origin + finishes[at] * scale];
-    const place = places[rows[at]];
+    const place = places.get(rows[at]);
     if (to < left || from > right || !place?.isShown) continue;
     if (from < left || to > right) {
       if (drawn.has(tasks[at])) continue;
@@ -120,20 +123,20 @@ function textWidth(context, text) {
   return width;
 }
 
-/** @param {Brush} brush @param {number} lane @param {BarRow[]} places @param {Segment} segment @returns {boolean} whether there were any */
+/** @param {Brush} brush @param {number} lane @param {Map<number, BarRow>} places by row @param {Segment} segment @returns {boolean} whether there were any */
 function drawSums(brush, lane, places, segment) {
   const { colours, colouring, ratio, strips } = brush;
   const { bin, busy, name } = segment.tile.sums;
   const { origin, width } = binGeometry(brush.view, segment);
   const { left, right } = segment;
   let isAny = false;
-  for (const { row, first, count } of segment.lane.groups) {
-    const place = places[row];
+  for (const { row, first, count, offset } of segment.part.groups) {
+    const place = places.get(row);
     if (!place?.isShown) continue;
     if (place.strip < 0) place.strip = strips.strip(place.y, place.height);
     for (let at = first; at < first + count; at++) {
-      const start = Math.max(origin + bin[at] * width, left);
-      const finish = Math.min(origin + (bin[at] + 1) * width, right);
+      const start = Math.max(origin + (bin[at] + offset) * width, left);
+      const finish = Math.min(origin + (bin[at] + offset + 1) * width, right);
       if (finish <= start) continue;
       const x = Math.round(start * ratio);
       const lines = Math.max(Math.round(Math.min(busy[at], 1) * STRIP_LINES), 1);
@@ -164,7 +167,7 @@ export function hitLane(view, segments, lane, row, x) {
 function hitTask(view, segment, lane, row, x) {
   const ticks = (x - view.x(segment.tile.range.from)) / view.pixelsPerTick;
   const near = 1.5 / view.pixelsPerTick;
-  const { rows, starts, finishes } = segment.lane;
+  const { rows, starts, finishes } = segment.part;
   for (let at = 0; at < rows.length; at++) {
     if (rows[at] === row && starts[at] <= ticks && ticks < Math.max(finishes[at], starts[at] + near)) return taskAt(segment, lane, at);
   }
@@ -172,7 +175,7 @@ function hitTask(view, segment, lane, row, x) {
 }
 
 /** @param {Segment} segment @param {number} lane @param {number} at @returns {TaskHit} */
-function taskAt({ tile, lane: part }, lane, at) {
+function taskAt({ tile, part }, lane, at) {
   const { from } = tile.range;
   return {
     kind: 'task', lane, row: part.rows[at], task: part.tasks[at], name: part.names[at],
@@ -183,10 +186,10 @@ function taskAt({ tile, lane: part }, lane, at) {
 /** @param {View} view @param {Segment} segment @param {number} lane @param {number} row @param {number} x @returns {SumHit | null} */
 function hitSum(view, segment, lane, row, x) {
   const { origin, width } = binGeometry(view, segment);
-  const wanted = Math.floor((x - origin) / width);
   const { bin, busy, count, name, share } = segment.tile.sums;
-  for (const group of segment.lane.groups) {
+  for (const group of segment.part.groups) {
     if (group.row !== row) continue;
+    const wanted = Math.floor((x - origin) / width - group.offset);
     for (let at = group.first; at < group.first + group.count; at++) {
       if (bin[at] === wanted) return { kind: 'sum', lane, row, name: name[at], count: count[at], busy: busy[at], share: share[at] };
     }
@@ -195,11 +198,11 @@ function hitSum(view, segment, lane, row, x) {
 }
 
 /**
- * The tasks of a lane that a tile shows one by one, in order of start.
+ * The tasks of a part of a lane that tiles show one by one, in order of start.
  * @param {Segment[]} segments @param {number} lane @returns {TaskHit[]}
  */
 export function tasksShown(segments, lane) {
-  const all = segments.flatMap((segment) => Array.from(segment.lane.rows, (_, at) => taskAt(segment, lane, at)));
+  const all = segments.flatMap((segment) => Array.from(segment.part.rows, (_, at) => taskAt(segment, lane, at)));
   const once = [...new Map(all.map((hit) => [hit.task, hit])).values()];
   return once.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
 }

@@ -9,7 +9,7 @@ import { factorIndex, GREY, scaleIndex } from './palette.js';
 /** @import { Layers } from './layers.js' */
 /** @import { Spans } from './overlays.js' */
 /** @import { Colour, State } from './state.js' */
-/** @import { LaneTile } from './tiles.js' */
+/** @import { PartTile } from './tiles.js' */
 /** @import { Trace } from './trace.js' */
 
 /** Factors beyond 4 have the colour of 4, so that one of them does not pale all others. */
@@ -30,7 +30,7 @@ export class Colouring {
     this.words = [];
     /** @type {Map<bigint, number>} */
     this.taskHues = new Map();
-    /** Hues of tiles, while they mean the same. @type {WeakMap<LaneTile, Uint8Array>} */
+    /** Hues of tiles, while they mean the same. @type {WeakMap<PartTile, Uint8Array>} */
     this.painted = new WeakMap();
     /** What gives the colours. @type {Colour | typeof FACTOR_LAYER} */
     this.by = state.now.colour;
@@ -98,7 +98,7 @@ export class Colouring {
     return this.trace.hueOf(name);
   }
 
-  /** The hues of the tasks that a tile has of a lane. @param {LaneTile} part @param {number} lane */
+  /** The hues of the tasks that a tile has of a part of a lane. @param {PartTile} part @param {number} lane */
   huesOf(part, lane) {
     if (this.by === 'name') return part.hues;
     let hues = this.painted.get(part);

@@ -4,6 +4,7 @@
  * what lies below it. Counters follow the rows of their lane.
  */
 
+import { partOf, partsBetween } from './parts.js';
 import { counterNodes, describeSeries } from './series.js';
 import { percent } from './ticks.js';
 /** @import { Spans } from './overlays.js' */
@@ -281,6 +282,19 @@ export function isGroup(node) {
 /** The lanes whose tasks a row draws. @param {LaneRow} row @returns {number[]} */
 export function lanesDrawn(row) {
   return row.strips.length ? row.strips : row.node.lane && row.node.lane.rows > 0 ? [row.node.id] : [];
+}
+
+/**
+ * The parts of lanes whose tasks a row draws between two heights of the canvas.
+ * @param {LaneRow} row @param {number} top @param {number} bottom @returns {number[]}
+ */
+export function partsDrawn(row, top, bottom) {
+  if (row.strips.length || !row.isOpen) return lanesDrawn(row).map((lane) => partOf(lane, 0));
+  const rowAt = (/** @type {number} */ y) => Math.floor((y - row.top - LANE_ROOM / 2) / ROW_PITCH);
+  return lanesDrawn(row).flatMap((lane) => {
+    const last = (row.node.lane?.rows ?? 1) - 1;
+    return partsBetween(lane, Math.min(Math.max(rowAt(top), 0), last), Math.min(Math.max(rowAt(bottom), 0), last));
+  });
 }
 
 /** The top of the bars of a lane's row of tasks, and their height. @param {LaneRow} place @param {number} lane @param {number} row */

@@ -4,6 +4,7 @@
  */
 
 import { packedTiles } from './enclosed.js';
+import { allParts } from './parts.js';
 import { decodeTile, piecesOf, Tiles } from './tiles.js';
 import { unpackColumns } from './wire.js';
 /** @import { PackedTile } from './enclosed.js' */
@@ -24,9 +25,9 @@ export class Pyramid extends Tiles {
   /** @param {PackedTile} packed */
   async unpack(packed) {
     const { range, data } = packed;
-    this.pending = { range, lanes: new Set() };
+    this.pending = { range, parts: new Set() };
     try {
-      this.keep(decodeTile(await unpackColumns(data), range, this.trace.lanes.map(({ number }) => number), this.trace.hues));
+      this.keep(decodeTile(await unpackColumns(data), range, allParts(this.trace.lanes), this.trace.hues));
     } catch (error) {
       this.broken.add(packed);
       this.failed(error);

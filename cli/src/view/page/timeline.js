@@ -3,13 +3,14 @@
  * tiles for what is in sight and has everything drawn in order: bars, layers, hits, selection, arrows, ruler, names.
  */
 
-import { drawLane, hitLane, LABEL_FONT, tasksShown } from './bars.js';
+import { drawPart, hitLane, LABEL_FONT, tasksShown } from './bars.js';
 import { byId, fitCanvas, part } from './dom.js';
 import { drawInstants, hitInstant } from './instants.js';
-import { isGroup, lanesDrawn, placeAt, ROW_PITCH, rowsInSight, scrollRows } from './lanes.js';
+import { isGroup, lanesDrawn, partsDrawn, placeAt, ROW_PITCH, rowsInSight, scrollRows } from './lanes.js';
 import { PATH_LAYER } from './layers.js';
 import { drawArrow, drawHits, drawMarks, drawOutline, drawPath, drawRange, drawTint } from './overlays.js';
 import { applyTheme, coloursOf } from './palette.js';
+import { laneOf, partOf } from './parts.js';
 import { drawRuler, eachTick, RULER_HEIGHT, rulerScale } from './ruler.js';
 import { drawCounter, drawDot, hitCounter } from './steps.js';
 import { Strips } from './strips.js';
@@ -132,12 +133,18 @@ export class Timeline {
     this.drawn();
   }
 
-  /** Asks for the lanes in sight and for those one screen above and below, and for the counters in sight. @param {LaneRow[]} inSight */
+  /** Asks for the rows in sight and for those one screen above and below, and for the counters in sight. @param {LaneRow[]} inSight */
   wantTiles(inSight) {
     const { view, tiles, counters } = this.scene;
     const near = this.layout.rows.filter((row) => row.top < 2 * this.height && row.top + row.height > -this.height);
-    tiles.want(view.range, view.width, [...inSight, ...this.layout.pinned].flatMap(lanesDrawn), near.flatMap(lanesDrawn));
+    const around = near.flatMap((row) => partsDrawn(row, -this.height, 2 * this.height));
+    tiles.want(view.range, view.width, [...this.layout.pinned, ...inSight].flatMap((row) => this.partsOf(row)), around);
     counters.want(view.range, view.width, inSight.flatMap(({ node }) => node.series?.number ?? []));
+  }
+
+  /** The parts of lanes that are in sight of a row. @param {LaneRow} row */
+  partsOf(row) {
+    return partsDrawn(row, 0, this.height);
   }
 
   /** @param {CanvasRenderingContext2D} context @returns {Brush} */
@@ -196,8 +203,8 @@ export class Timeline {
       if (!isGroup(row.node)) context.fillRect(0, row.top + row.height - 1, view.width, 1);
       else context.fillRect(0, row.top, view.width, row.height);
       context.globalAlpha = this.scene.layers.hits?.starts.length ? DIMMED : 1;
-      for (const lane of lanesDrawn(row)) {
-        this.hasSums = drawLane(brush, row, lane, segmentsOf(this.ranked, lane, view)) || this.hasSums;
+      for (const part of this.partsOf(row)) {
+        this.hasSums = drawPart(brush, row, part, segmentsOf(this.ranked, part, view)) || this.hasSums;
       }
       context.globalAlpha = 1;
       if (row.node.series) drawCounter(brush, row, row.node.series, this.pieces(row.node.series));
@@ -247,7 +254,7 @@ export class Timeline {
     if (!found) return null;
     const { series } = found.place.node;
     if (series) return hitCounter(this.scene.view, series, this.pieces(series), x);
-    return hitLane(this.scene.view, segmentsOf(this.ranked, found.lane, this.scene.view), found.lane, found.row, x);
+    return hitLane(this.scene.view, segmentsOf(this.ranked, partOf(found.lane, found.row), this.scene.view), found.lane, found.row, x);
   }
 
   /** The same, or the instant of a layer above it. @param {number} x @param {number} y @returns {Hit | null} */
@@ -266,7 +273,7 @@ export class Timeline {
   /** The task beside another one in its row, or the first one in sight. @param {Spot | null} spot @param {1 | -1} way */
   beside(spot, way) {
     if (!spot) return this.firstInSight();
-    const row = this.shownTasks(spot.lane).filter((hit) => hit.row === spot.row);
+    const row = this.shownTasks(partOf(spot.lane, spot.row)).filter((hit) => hit.row === spot.row);
     return (way > 0 ? row.find((hit) => hit.start > spot.start) : row.reverse().find((hit) => hit.start < spot.start)) ?? null;
   }
 
@@ -278,23 +285,23 @@ export class Timeline {
     const at = rows.findIndex((other) => other.lane === spot.lane && other.row === spot.row);
     const distance = (/** @type {TaskHit} */ hit) => Math.max(0, Number(hit.start - spot.start), Number(spot.start - hit.finish));
     for (let next = at + way; next >= 0 && next < rows.length; next += way) {
-      const hits = this.shownTasks(rows[next].lane).filter((hit) => hit.row === rows[next].row);
+      const hits = this.shownTasks(partOf(rows[next].lane, rows[next].row)).filter((hit) => hit.row === rows[next].row);
       if (hits.length) return hits.reduce((best, hit) => (distance(hit) < distance(best) ? hit : best));
     }
     return null;
   }
 
   firstInSight() {
-    for (const lane of rowsInSight(this.layout, this.height).flatMap(lanesDrawn)) {
-      const found = this.shownTasks(lane).find((hit) => hit.finish > this.scene.view.range.from);
+    for (const part of rowsInSight(this.layout, this.height).flatMap((row) => this.partsOf(row))) {
+      const found = this.shownTasks(part).find((hit) => hit.finish > this.scene.view.range.from);
       if (found) return found;
     }
     return null;
   }
 
-  /** @param {number} lane */
-  shownTasks(lane) {
-    return tasksShown(segmentsOf(this.ranked, lane, this.scene.view), lane);
+  /** @param {number} part of a lane */
+  shownTasks(part) {
+    return tasksShown(segmentsOf(this.ranked, part, this.scene.view), laneOf(part));
   }
 
   /** Scrolls so that a lane is in sight, after opening what it is collapsed into. @param {number} lane @param {number} row */
