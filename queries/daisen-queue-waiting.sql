@@ -6,7 +6,7 @@
 -- metric mean_wait_time: better=lower, tolerance=5%, by=location
 --
 WITH components AS (
-  SELECT run, location, count(*) AS requests, count(wait) AS sent_on, CAST(avg(wait) AS BIGINT) AS mean_wait_time, CAST(median(wait) AS BIGINT) AS median_wait_time,
+  SELECT run, location, count(*) AS requests, count(wait) AS sent_on, CAST(round(avg(wait)) AS BIGINT) AS mean_wait_time, CAST(round(median(wait)) AS BIGINT) AS median_wait_time,
     -- From the start of a req_in to the start of the first req_out below it; some are answered without one.
     max(wait) AS longest_wait_time
   FROM (

@@ -16,7 +16,8 @@ WITH longest AS (
   WHERE d.run = (SELECT run FROM longest)
 ), named AS (
   SELECT location, duration, CASE waits_for WHEN 'host' THEN 'the host, which launched their next kernel only then'
-    WHEN 'kernel start' THEN 'the start of a kernel that was launched already' ELSE 'other streams, a launch call that itself waited, or what is not recorded' END AS waits_for
+    WHEN 'kernel start' THEN 'the start of a kernel that was launched already' WHEN 'launch call' THEN 'the calls that launched their next kernel, which themselves went on until it began'
+    ELSE 'other streams, or what is not recorded' END AS waits_for
   FROM gpu.stream_waits
   WHERE run = (SELECT run FROM longest) AND location IN (SELECT location FROM streams)
 )

@@ -21,7 +21,7 @@ WITH longest AS (
   SELECT max(t.duration) AS duration, first_value(t.name ORDER BY t.duration DESC, t.task) AS name, first_value(t.location) AS location,
     first_value(m.median_time ORDER BY t.duration DESC, t.task) AS median_time
   FROM program_tasks t
-  JOIN (SELECT name, CAST(median(duration) AS BIGINT) AS median_time FROM program_tasks
+  JOIN (SELECT name, CAST(round(median(duration)) AS BIGINT) AS median_time FROM program_tasks
     WHERE kind = 'task' AND run = (SELECT run FROM longest) GROUP BY name) m ON m.name = t.name
   WHERE t.kind = 'task' AND t.run = (SELECT run FROM longest) AND t.location = (SELECT most FROM spread) AND t.duration IS NOT NULL
 ), names AS (

@@ -6,7 +6,7 @@
 WITH names AS (
   SELECT run, name, count(*) AS calls, sum(duration) AS total_time,
     round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run), 0), 2) AS percent,
-    CAST(avg(duration) AS BIGINT) AS mean_time, CAST(median(duration) AS BIGINT) AS median_time,
+    CAST(round(avg(duration)) AS BIGINT) AS mean_time, CAST(round(median(duration)) AS BIGINT) AS median_time,
     min(duration) AS shortest_time, max(duration) AS longest_time, sum(sum(duration)) OVER (PARTITION BY name) AS of_name
   FROM program_tasks
   WHERE kind IN ('cuda_runtime', 'cuda_driver', 'hip_runtime')

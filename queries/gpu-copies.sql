@@ -6,7 +6,7 @@
 -- Only copies for which the trace records the number of bytes. A gigabyte is 10^9 bytes.
 SELECT run, name, count(*) AS copies, sum(bytes) AS bytes, sum(duration) AS total_time,
   round(sum(bytes) / nullif(to_s(sum(duration)), 0) / 1e9, 3) AS gigabytes_per_second,
-  CAST(avg(bytes) AS BIGINT) AS mean_bytes, CAST(median(bytes) AS BIGINT) AS median_bytes,
+  CAST(round(avg(bytes)) AS BIGINT) AS mean_bytes, CAST(round(median(bytes)) AS BIGINT) AS median_bytes,
   min(bytes) AS smallest_bytes, max(bytes) AS largest_bytes
 FROM (
   SELECT run, name, duration, TRY_CAST(args->>'bytes' AS BIGINT) AS bytes

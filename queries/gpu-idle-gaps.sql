@@ -1,4 +1,4 @@
--- title: What streams wait for when they idle: the host, the launch of the next kernel, or something else
+-- title: What streams wait for when they idle: the host, the launch of the next kernel, its start, or something else
 -- topic: gpu
 -- needs: tasks.kind=kernel
 -- chart: stacked x=location y=idle_time color=waits_for panel=run

@@ -12,8 +12,8 @@ WITH calls AS (
   GROUP BY l.run, l.source, c.name, c.duration, c.finish
 )
 SELECT run, name, count(*) AS launches, sum(device_tasks) AS device_tasks, sum(call_time) AS host_time, sum(device_time) AS device_time,
-  CAST(median(call_time) AS BIGINT) AS median_call_time,
-  CAST(median(delay_time) AS BIGINT) AS median_delay_time,
+  CAST(round(median(call_time)) AS BIGINT) AS median_call_time,
+  CAST(round(median(delay_time)) AS BIGINT) AS median_delay_time,
   CAST(percentile_cont(0.95) WITHIN GROUP (ORDER BY delay_time) AS BIGINT) AS delay_95_time,
   max(delay_time) AS longest_delay_time,
   count(*) FILTER (WHERE device_time < call_time) AS shorter_than_call

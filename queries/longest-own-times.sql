@@ -12,7 +12,7 @@ WITH longest AS MATERIALIZED (
   ORDER BY own_time DESC, s.task
   LIMIT $limit
 ), usual AS (
-  SELECT run, name, kind, CAST(median(duration) AS BIGINT) AS median_time
+  SELECT run, name, kind, CAST(round(median(duration)) AS BIGINT) AS median_time
   FROM program_tasks
   WHERE name IN (SELECT name FROM longest)
   GROUP BY run, name, kind

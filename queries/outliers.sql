@@ -9,9 +9,9 @@ WITH named AS (
   FROM program_tasks
   WHERE duration IS NOT NULL
 ), names AS (
-  SELECT run, kind, name, CAST(median(duration) AS BIGINT) AS median_time FROM named WHERE of_name GROUP BY run, kind, name
+  SELECT run, kind, name, CAST(round(median(duration)) AS BIGINT) AS median_time FROM named WHERE of_name GROUP BY run, kind, name
 ), kinds AS (
-  SELECT run, kind, CAST(median(duration) AS BIGINT) AS median_time FROM named GROUP BY run, kind
+  SELECT run, kind, CAST(round(median(duration)) AS BIGINT) AS median_time FROM named GROUP BY run, kind
 ), compared AS (
   SELECT t.*, CASE WHEN of_name THEN 'name' ELSE 'kind' END AS compared_with, CASE WHEN of_name THEN n.median_time ELSE k.median_time END AS median_time
   FROM named t

@@ -10,7 +10,7 @@ WITH delays AS (
     (SELECT * FROM links WHERE kind = 'dependency' AND name IS DISTINCT FROM 'again'))
   WHERE delay IS NOT NULL AND finish IS NOT NULL)
 SELECT run, name, count(*) AS tasks, sum(delay) AS total_delay_time, min(delay) AS min_delay_time,
-  CAST(median(delay) AS BIGINT) AS median_delay_time, max(delay) AS max_delay_time, count(*) FILTER (WHERE delay < 0) AS impossible
+  CAST(round(median(delay)) AS BIGINT) AS median_delay_time, max(delay) AS max_delay_time, count(*) FILTER (WHERE delay < 0) AS impossible
 FROM delays
 GROUP BY run, name
 ORDER BY sum(sum(delay)) OVER (PARTITION BY name) DESC, name, run

@@ -10,7 +10,7 @@ WITH threads AS (
   GROUP BY l.run, l.location, l.kind
   HAVING l.kind = 'worker' OR count(t.task) FILTER (WHERE t.kind = 'task' AND t.finish IS NOT NULL) > 0
 )
-SELECT t.run, count(*) AS threads, r.makespan, CAST(1.0 * sum(work_time) / count(*) AS BIGINT) AS mean_work_time,
+SELECT t.run, count(*) AS threads, r.makespan, CAST(round(1.0 * sum(work_time) / count(*)) AS BIGINT) AS mean_work_time,
   CAST(1.0 * sum(runtime_time) / count(*) AS BIGINT) AS mean_runtime_time, round(imbalance(work_time), 2) AS work_imbalance,
   min(work_time) AS least_work_time, max(work_time) AS most_work_time
 FROM threads t JOIN runs r ON r.run = t.run

@@ -4,7 +4,7 @@
 --
 WITH names AS (
   SELECT r.run, CAST(r.name AS VARCHAR) AS name, CAST(before.name AS VARCHAR) AS released_by_name, count(*) AS tasks, sum(r.delay) AS waited_time,
-    CAST(median(r.delay) AS BIGINT) AS median_time, max(r.delay) AS longest_time
+    CAST(round(median(r.delay)) AS BIGINT) AS median_time, max(r.delay) AS longest_time
   FROM ready() r
   JOIN program_tasks before ON before.task = r.released_by
   WHERE r.delay > 0

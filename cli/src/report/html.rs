@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::text::base64::base64;
 use crate::text::visible::visible_lines;
+use crate::text::words::with_units_kept;
 use crate::view::enclosed::Whole;
 
 /// Tables that scroll have a shadow at the side where there is more: one of the page, which scrolls along, covers it at the end.
@@ -148,7 +149,9 @@ fn harmless<'a>(event: Event<'a>, picture: &mut Option<Picture<'a>>) -> Option<E
     Some(match event {
         Event::InlineHtml(tag) if &*tag == "<br>" => Event::InlineHtml(tag),
         // In code, too, quotes are escaped: whoever searches a page for attributes finds none in texts.
-        Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => Event::InlineHtml(escape(&text).into()),
+        Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+            Event::InlineHtml(escape(&with_units_kept(&text)).into())
+        }
         Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", escape(&text)).into()),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),

@@ -133,6 +133,15 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// The same text, on whose lines no unit is apart from its number: `18.5 ms` with a blank that does not break.
+pub(crate) fn with_units_kept(text: &str) -> String {
+    let kept = |line: &str| {
+        let words = words_with_units(line).into_iter().map(|word| word.replace(' ', "\u{a0}"));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    text.split('\n').map(kept).collect::<Vec<_>>().join("\n")
+}
+
 /// The words of a line; `18.5 ms` is one.
 fn words_with_units(line: &str) -> Vec<&str> {
     let ends_in_digit = |start: usize, end: usize| line[start..end].ends_with(|c: char| c.is_ascii_digit());
@@ -159,6 +168,8 @@ mod tests {
     fn lines_break_before_a_number_and_not_behind_it() {
         assert_eq!(wrapped("it took 18.5 ms, 99 % of all", 13), ["it took", "18.5 ms, 99 %", "of all"]);
         assert_eq!(wrapped("a  b 7 tasks", 4), ["a  b", "7", "tasks"]);
+        assert_eq!(with_units_kept("18.5 ms, 99 % of\n7 s ago"), "18.5\u{a0}ms, 99\u{a0}% of\n7\u{a0}s ago");
+        assert_eq!(with_units_kept(" a 1  ms  5 "), " a 1  ms  5 ");
     }
 
     #[test]

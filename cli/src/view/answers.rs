@@ -298,12 +298,12 @@ pub(super) const LAYERS: [(&str, &str, &str); 6] = [
     (
         "slack",
         "Slack: how much later each task could finish",
-        "SELECT t.run, t.location, t.start, t.finish, t.task, CAST(s.slack AS DOUBLE) AS value FROM slack() s JOIN tasks t ON t.task = s.task",
+        "SELECT t.run, t.location, t.start, t.finish, t.task, s.slack AS value FROM slack() s JOIN tasks t ON t.task = s.task",
     ),
     (
         "readiness",
         "Readiness delay: how long tasks waited after all that they depend on had finished",
-        "SELECT run, location, ready_time AS start, start AS finish, task, CAST(delay AS DOUBLE) AS value FROM ready() WHERE delay > 0 ORDER BY delay DESC, task",
+        "SELECT run, location, ready_time AS start, start AS finish, task, delay AS value FROM ready() WHERE delay > 0 ORDER BY delay DESC, task",
     ),
     (
         "events",
@@ -398,6 +398,10 @@ pub(super) fn layer(
         columns.extra("total", json!(total.to_string()));
     }
     columns.extra("complete", json!(!is_cut));
+    let value = answer.schema.as_ref().and_then(|schema| schema.field_with_name("value").ok());
+    if let Some(meaning) = value.and_then(wire::meaning) {
+        columns.extra("value_is", json!(meaning));
+    }
     Ok(columns)
 }
 

@@ -209,8 +209,8 @@ async fn search(State(page): Shared, Query(given): Given, headers: HeaderMap) ->
 }
 
 async fn layer(State(page): Shared, Query(given): Given, headers: HeaderMap) -> Result<Response, Refused> {
-    let named = given.get("name").and_then(|name| answers::layer_of(name));
-    let (title, sql) = named.ok_or_else(|| Refused::of("there is no such layer"))?;
+    let name = given.get("name").map_or("", String::as_str);
+    let (title, sql) = answers::layer_of(name).ok_or_else(|| Refused::of(&format!("there is no layer `{name}`")))?;
     spans(&page, given, title.to_owned(), sql.to_owned(), &headers).await
 }
 

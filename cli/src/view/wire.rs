@@ -208,7 +208,7 @@ fn column(table: &mut Table<'_>, field: &Field, parts: &[&ArrayRef]) -> Result<(
 }
 
 /// What a column of ours means, for the page to show and to jump to.
-fn meaning(field: &Field) -> Option<&'static str> {
+pub(super) fn meaning(field: &Field) -> Option<&'static str> {
     match field.name().as_str() {
         "start" | "finish" | "time" if field.data_type() == &DataType::Int64 => Some("instant"),
         "task" | "task_before" | "task_after" | "released_by" if field.data_type() == &DataType::Int64 => Some("task"),

@@ -20,7 +20,7 @@ use super::Place;
 use super::view::View;
 
 /// How long the page may take for anything.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A program of the path.
 fn program(names: &[&str]) -> Option<PathBuf> {
@@ -390,7 +390,7 @@ fn a_report_has_the_time_line_inside() {
         page.press("^[ac]$\u{e007}").await;
         page.wait_for_text("#hits", "2 hits").await;
         let place = "const { timeline } = document.getElementById('lanes'), lane = timeline.scene.trace.lanes.findIndex((lane) => lane.location.endsWith('W1'));
-            return timeline.shownTasks(lane).map((hit) => Number(hit.start)).join()";
+            return timeline.shownTasks(lane, 0).map((hit) => Number(hit.start)).join()";
         assert_eq!(page.run(place).await, json!("20000"));
         page.close().await;
     });

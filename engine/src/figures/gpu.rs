@@ -44,22 +44,23 @@ pub(super) static VIEWS: [ViewSpec; 3] = [
     ViewSpec {
         name: "stream_waits",
         description: "What streams waited for in the gaps between their tasks: until the next one was launched for the host, from then on for \
-                      its start (under 30 µs, sooner the device could hardly have begun) or for something else. A gap has up to two rows.",
+                      its start (under 30 µs, sooner the device could hardly have begun), for the call that launched it (until the task began or longer: \
+                      a queue was full, a module was loaded) or for something else. A gap has up to two rows.",
         sql: "WITH launches AS ( \
-                SELECT k.target AS task, max(c.start) AS launch_time \
+                SELECT k.target AS task, max(c.start) AS launch_time, max(c.finish) AS launched_by \
                 FROM tq.main.links k JOIN tq.main.program_tasks c ON c.task = k.source WHERE k.kind = 'launch' GROUP BY k.target \
               ), idle AS ( \
-                SELECT g.*, g.start + least(greatest(coalesce(l.launch_time - g.start, 0), 0), g.duration) AS launched \
+                SELECT g.*, l.launched_by, g.start + least(greatest(coalesce(l.launch_time - g.start, 0), 0), g.duration) AS launched \
                 FROM gaps((SELECT * FROM tq.gpu.device_tasks)) g LEFT JOIN launches l ON l.task = g.task_after) \
               SELECT run, location, 'host' AS waits_for, start, launched AS finish, launched - start AS duration, task_before, task_after \
               FROM idle WHERE launched > start UNION ALL \
-              SELECT run, location, CASE WHEN finish - launched < us(30) THEN 'kernel start' ELSE 'other' END, \
+              SELECT run, location, CASE WHEN finish - launched < us(30) THEN 'kernel start' WHEN launched_by >= finish THEN 'launch call' ELSE 'other' END, \
                 launched, finish, finish - launched, task_before, task_after \
               FROM idle WHERE finish > launched",
         columns: &[
             RUN,
             ("location", "The stream."),
-            ("waits_for", "host, kernel start or other: another stream, or what is not recorded."),
+            ("waits_for", "host, kernel start, launch call or other: another stream, or what is not recorded."),
             ("start", "Where the stream began to wait for it."),
             ("finish", "Where it no longer did."),
             ("duration", "How long."),

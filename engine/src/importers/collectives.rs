@@ -1,8 +1,9 @@
 //! Which GPU kernels are collective operations (all-reduce, broadcast …): only their names tell.
 
 /// What names of collective kernels hold, in any case: NVIDIA's and AMD's libraries, and the all-reduce of inference engines
-/// (vLLM, SGLang) that goes without them. As TraceLens has it.
-const WORDS: [&[u8]; 3] = [b"nccl", b"rccl", b"cross_device_reduce"];
+/// (vLLM, SGLang) that goes without them, as TraceLens has it; and those of PyTorch's symmetric memory (`CUDASymmetricMemoryOps.cu`).
+const WORDS: [&[u8]; 5] =
+    [b"nccl", b"rccl", b"cross_device_reduce", b"all_reduce_kernel", b"multimem_all_gather_kernel"];
 
 /// Whether a kernel of this name moves data between devices.
 pub(super) fn is_collective(name: &str) -> bool {
@@ -21,6 +22,7 @@ mod tests {
             "ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)",
             "void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)",
             "void RcclGenericKernel<2>()",
+            "void c10d::symmetric_memory::multimem_one_shot_all_reduce_kernel<float, 16>(float*, float*)",
             "void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(RankData*, int)",
         ];
         assert!(collectives.into_iter().all(is_collective));

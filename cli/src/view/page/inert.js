@@ -26,13 +26,15 @@ export function inertSvg(text) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync([...root.querySelectorAll('style')].map(stylesOf).join('') + FITTING);
   const host = document.createElement('div');
+  host.tabIndex = 0;
   const shadow = host.attachShadow({ mode: 'open' });
   shadow.adoptedStyleSheets = [sheet];
   shadow.append(chart);
   return host;
 }
 
-const FITTING = ':host{display:block}svg{max-width:100%;height:auto;display:block}';
+/** As wide as there is room, and wide enough to be read. */
+const FITTING = ':host{display:block;overflow-x:auto}svg{max-width:max(100%,560px);height:auto;display:block}';
 
 /** The styles of a chart for the theme of the page. @param {Element} style */
 function stylesOf(style) {

@@ -177,7 +177,7 @@ function spansOf(answer, name, trace, isLongestFirst = false) {
     lanes: Uint32Array.from(all, (row) => lane[row]), rows: Uint16Array.from(all, (row) => place[row]),
     starts, finishes, tasks, values, labels, names,
     labelOf: new Map(all.flatMap((_, at) => (tasks[at] !== null && labels[at] ? [[tasks[at], labels[at]]] : []))),
-    scale: scaleOf(values), isCut: header.complete === false, areInstants: all.length > 0 && starts.every((begin, at) => begin === finishes[at]),
+    scale: scaleOf(values), areTicks: header.value_is === 'duration', isCut: header.complete === false, areInstants: all.length > 0 && starts.every((begin, at) => begin === finishes[at]),
   };
 }
 

@@ -7,7 +7,7 @@ import { make, part } from './dom.js';
 import { FACTOR_LAYER, LAYER_TITLES, OWN_LAYER } from './layers.js';
 import { GREY } from './palette.js';
 import { shortNumber } from './series.js';
-import { tintOf } from './tints.js';
+import { tintOf, valueText } from './tints.js';
 /** @import { Layer } from './layers.js' */
 /** @import { Scene, Timeline } from './timeline.js' */
 
@@ -45,8 +45,8 @@ export class Legend {
     if (!spans || !taskHues.size) return [item('Layer', 'there is none with tasks: below SQL, As a layer makes one of any SELECT with task, and value or label')];
     if (!words.length && !spans.scale) return [item('Layer', make('span', {}, this.swatch(0), 'its tasks'), others)];
     if (!spans.scale) return [this.swatches('Layer', words), others];
-    const { least, most } = spans.scale;
-    return [item('Layer', scale(shortNumber(least), gradientOf(this.timeline.colours.scale), shortNumber(most))), others];
+    const [least, most] = [spans.scale.least, spans.scale.most].map((end) => valueText(spans, trace.clock, end));
+    return [item('Layer', scale(least, gradientOf(this.timeline.colours.scale), most)), others];
   }
 
   /** The names that have a hue of their own. */

@@ -31,6 +31,7 @@ import { STRIP_LINES } from './strips.js';
  * @property {Map<bigint, string>} labelOf tasks
  * @property {number[]} names of the tasks, where they are told
  * @property {{least: number, most: number} | null} scale of the values
+ * @property {boolean} areTicks whether the values are times
  * @property {boolean} isCut whether there are more
  * @property {boolean} areInstants whether none of them lasts
  */

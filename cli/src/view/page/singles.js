@@ -76,7 +76,7 @@ function spansOf(found, trace) {
     lanes: Uint32Array.from(found, ({ lane }) => lane), rows: Uint16Array.from(found, ({ row }) => row),
     starts: Float64Array.from(found, ({ start }) => Number(start - from)), finishes: Float64Array.from(found, ({ finish }) => Number(finish - from)),
     tasks: found.map(({ task }) => task), values: found.map(() => null), labels: found.map(({ name }) => trace.nameOf(name)),
-    names: found.map(({ name }) => name), labelOf: new Map(), scale: null, isCut: false, areInstants: false,
+    names: found.map(({ name }) => name), labelOf: new Map(), scale: null, isCut: false, areTicks: false, areInstants: false,
   };
 }
 

@@ -273,7 +273,7 @@ export class Timeline {
   /** The task beside another one in its row, or the first one in sight. @param {Spot | null} spot @param {1 | -1} way */
   beside(spot, way) {
     if (!spot) return this.firstInSight();
-    const row = this.shownTasks(partOf(spot.lane, spot.row)).filter((hit) => hit.row === spot.row);
+    const row = this.shownTasks(spot.lane, spot.row);
     return (way > 0 ? row.find((hit) => hit.start > spot.start) : row.reverse().find((hit) => hit.start < spot.start)) ?? null;
   }
 
@@ -285,7 +285,7 @@ export class Timeline {
     const at = rows.findIndex((other) => other.lane === spot.lane && other.row === spot.row);
     const distance = (/** @type {TaskHit} */ hit) => Math.max(0, Number(hit.start - spot.start), Number(spot.start - hit.finish));
     for (let next = at + way; next >= 0 && next < rows.length; next += way) {
-      const hits = this.shownTasks(partOf(rows[next].lane, rows[next].row)).filter((hit) => hit.row === rows[next].row);
+      const hits = this.shownTasks(rows[next].lane, rows[next].row);
       if (hits.length) return hits.reduce((best, hit) => (distance(hit) < distance(best) ? hit : best));
     }
     return null;
@@ -293,14 +293,19 @@ export class Timeline {
 
   firstInSight() {
     for (const part of rowsInSight(this.layout, this.height).flatMap((row) => this.partsOf(row))) {
-      const found = this.shownTasks(part).find((hit) => hit.finish > this.scene.view.range.from);
+      const found = this.tasksOf(part).find((hit) => hit.finish > this.scene.view.range.from);
       if (found) return found;
     }
     return null;
   }
 
+  /** The tasks of a row that are drawn one by one. @param {number} lane @param {number} row */
+  shownTasks(lane, row) {
+    return this.tasksOf(partOf(lane, row)).filter((hit) => hit.row === row);
+  }
+
   /** @param {number} part of a lane */
-  shownTasks(part) {
+  tasksOf(part) {
     return tasksShown(segmentsOf(this.ranked, part, this.scene.view), laneOf(part));
   }
 

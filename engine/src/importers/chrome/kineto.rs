@@ -229,9 +229,11 @@ impl Kinds {
         let waiting = |name: &str| match () {
             () if waits_for_device(name) => Some(Kind::Call),
             () if waits_in_python(name) => Some(Kind::Python),
+            // A stream of MTIA, for another one.
+            () if name == "event_wait" => Some(Kind::Kernel),
             () => None,
         };
-        match self.0.iter().any(|kind| matches!(kind, Kind::Call | Kind::Python)) {
+        match self.0.iter().any(|kind| matches!(kind, Kind::Call | Kind::Python | Kind::Kernel)) {
             true => (0..names.len() as i32).map(|key| waiting(names.word(key))).collect(),
             false => Vec::new(),
         }
