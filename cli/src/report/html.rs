@@ -104,9 +104,24 @@ pub(super) fn body(markdown: &str) -> String {
     let mut picture = None;
     let mut html = String::with_capacity(markdown.len() + (markdown.len() >> 3));
     // Escaped letters come one by one.
-    let events = TextMergeStream::new(events(markdown)).filter_map(|event| harmless(event, &mut picture));
+    let events = with_units(TextMergeStream::new(events(markdown)));
+    let events = events.filter_map(|event| harmless(event, &mut picture));
     pulldown_cmark::html::push_html(&mut html, with_breaks(events));
     html
+}
+
+/// In sentences no unit stands apart from its number. Tables, whose cells people copy, have no lines that break.
+fn with_units<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
+    let mut in_cell = false;
+    events.map(move |event| {
+        match event {
+            Event::Start(Tag::TableCell) => in_cell = true,
+            Event::End(TagEnd::TableCell) => in_cell = false,
+            Event::Text(text) if !in_cell => return Event::Text(with_units_kept(&text).into()),
+            _ => {}
+        }
+        event
+    })
 }
 
 /// Long texts of tables get lines, so that they do not push the numbers beside them off the page.
@@ -149,9 +164,7 @@ fn harmless<'a>(event: Event<'a>, picture: &mut Option<Picture<'a>>) -> Option<E
     Some(match event {
         Event::InlineHtml(tag) if &*tag == "<br>" => Event::InlineHtml(tag),
         // In code, too, quotes are escaped: whoever searches a page for attributes finds none in texts.
-        Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-            Event::InlineHtml(escape(&with_units_kept(&text)).into())
-        }
+        Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => Event::InlineHtml(escape(&text).into()),
         Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", escape(&text)).into()),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),

@@ -65,7 +65,6 @@ const FILES: &[(&str, &str)] = files![
 /// A module has a form that [`joined`] does not know, which a test rules out.
 pub(super) fn whole(inside: &str, height: usize) -> Result<Whole, Failure> {
     const STYLE: &str = r#"<link rel="stylesheet" href="style.css">"#;
-    const SCRIPT: &str = r#"<script type="module" src="main.js"></script>"#;
     let text = |name: &str| FILES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text);
     let modules: Vec<(&str, String)> = FILES.iter().map(|(name, text)| (*name, without_comments(text))).collect();
     let script = joined::script(&modules, "main").map_err(|what| Problem::internal(&what))?;
@@ -95,11 +94,25 @@ pub(super) fn file(name: &str) -> Response {
         Some((_, "svg")) => "image/svg+xml",
         _ => "text/html; charset=utf-8",
     };
-    (
-        [(CONTENT_TYPE, kind)],
-        if kind.starts_with("text/javascript") { without_comments(text) } else { (*text).to_owned() },
-    )
-        .into_response()
+    let text = match name.rsplit_once('.') {
+        Some((_, "js")) => without_comments(text),
+        Some((_, "html")) => asking_early(text),
+        _ => (*text).to_owned(),
+    };
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+const SCRIPT: &str = r#"<script type="module" src="main.js"></script>"#;
+
+/// What the page asks for first.
+const FIRST: [&str; 4] = ["info", "lanes", "names", "counters"];
+
+/// The page, which asks for all modules at once instead of finding them one by one, and for what these ask for first.
+fn asking_early(page: &str) -> String {
+    let modules = FILES.iter().filter(|(name, _)| name.ends_with(".js"));
+    let modules = modules.map(|(name, _)| format!("<link rel=\"modulepreload\" href=\"{name}\">\n"));
+    let first = FIRST.iter().map(|name| format!("<link rel=\"preload\" as=\"fetch\" crossorigin href=\"{name}\">\n"));
+    page.replace(SCRIPT, &format!("{}{SCRIPT}", first.chain(modules).collect::<String>()))
 }
 
 /// A module without the comments that stand on lines of their own and without indentation: both are for whoever reads the source. No text of
@@ -120,6 +133,13 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_asks_for_all_modules_at_once() {
+        let page = FILES.iter().find(|(name, _)| *name == "index.html").map_or("", |(_, text)| *text);
+        let asked = asking_early(page).matches("<link rel=\"modulepreload\" href=\"").count();
+        assert_eq!(asked, FILES.len() - 2);
+    }
 
     #[test]
     fn comments_on_lines_of_their_own_are_left_out() {
