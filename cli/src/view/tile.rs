@@ -313,7 +313,7 @@ mod tests {
         let rows = |lane: u32, rows: Range<usize>| LaneRows { lane, rows };
         assert_eq!(lanes_of("9:6-11,4,9:0-5,9:6-11"), Some(vec![LaneRows::all(4), rows(9, 0..6), rows(9, 6..12)]));
         assert_eq!(lanes_of("1:7-4000000000"), Some(vec![rows(1, 7..ROWS_MAX)]));
-        assert_eq!(rows(1, 7..ROWS_MAX).of(3), 7..3);
+        assert!(rows(1, 7..ROWS_MAX).of(3).is_empty());
         for wrong in ["a", "3-1", "1-", "-1", "0-4294967295", "0-200000", "1:", ":1", "1:a", "1:3-2", "1-2:3"] {
             assert_eq!(lanes_of(wrong), None, "{wrong}");
         }
