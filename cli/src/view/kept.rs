@@ -32,8 +32,8 @@ use crate::output::{Output, Preparation};
 const MAGIC: &[u8; 8] = b"tqlanes\x01";
 /// Tasks or bins of a block.
 const BLOCK: usize = 2048;
-/// Tasks that a bin of the finest level has on average, where a lane has one row.
-const TASKS_OF_BIN: u64 = 16;
+/// Tasks that a bin of a row's finest level has on average, as its first tasks tell: what is finer is as quick to sum up from the tasks.
+const TASKS_OF_BIN: usize = 8;
 /// Bins that the coarsest level has, or twice as many.
 const COARSEST_BINS: u64 = 256;
 /// Bytes that numbers of a task or a bin take when they are written, at most.
@@ -44,8 +44,8 @@ const ROWS_SEARCHED: usize = 256;
 const LEVEL_BINS_MAX: usize = 2 * BINS_MAX + 2;
 /// Blocks that are kept for the next look.
 const RECENT_BLOCKS: usize = 512;
-/// The list of blocks is at most so many times as long as it is packed, or as long as the file.
-const MOST_UNPACKED: u64 = 16;
+/// The list of blocks is at most so many times as long as it is packed, or as long as the file: lists of regular traces pack well.
+const MOST_UNPACKED: u64 = 1024;
 /// Packs well enough, at the speed of the disk.
 const PACKING: i32 = 1;
 
@@ -63,6 +63,8 @@ struct Block {
 /// The blocks of a row.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeptRow {
+    /// Bins of its first level have `2^finest` ticks, those of the next one twice as many.
+    finest: u32,
     /// All tasks.
     tasks: Vec<Block>,
     /// By level, the tasks that finer levels draw and this one sums up; those that all levels draw come last.
@@ -90,21 +92,50 @@ pub(super) const TIMES: RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {
-    origin: i64,
+    grid: Grid,
     /// First tick after all tasks.
     until: i64,
-    finest: u32,
-    levels: usize,
     lanes: Vec<Vec<KeptRow>>,
+}
+
+/// Where the bins of all levels are.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Grid {
+    origin: i64,
+    /// Bins of the coarsest level have `2^coarsest` ticks.
+    coarsest: u32,
+}
+
+impl Grid {
+    /// Of tasks from the first start to the last finish.
+    fn of((first, last): (i64, i64)) -> Grid {
+        Grid { origin: first, coarsest: (first.abs_diff(last) / COARSEST_BINS).max(1).ilog2() }
+    }
+
+    /// The bin of a tick, where bins have `2^shift` ticks.
+    fn bin(self, tick: i64, shift: u32) -> i64 {
+        tick.saturating_sub(self.origin) >> shift
+    }
+
+    /// How many levels a row has.
+    fn levels(self, finest: u32) -> usize {
+        (self.coarsest - finest) as usize + 1
+    }
+
+    /// The finest level of a row that begins with these tasks.
+    fn finest_of(self, tasks: &[RowSpan]) -> u32 {
+        let bins =
+            |shift: u32| tasks.chunk_by(|one, next| self.bin(one.start, shift) == self.bin(next.start, shift)).count();
+        (0..self.coarsest).find(|shift| bins(*shift) * TASKS_OF_BIN <= tasks.len()).unwrap_or(self.coarsest)
+    }
 }
 
 impl About {
     /// How many blocks there are; `None` where one cannot be what it says.
     fn sound_blocks(&self, end: u64) -> Option<usize> {
-        const SHIFT_MAX: usize = 62;
-        let reach = TIMES.contains(&self.origin) && TIMES.contains(&self.until) && self.origin < self.until;
-        let shift = self.levels.checked_add(self.finest as usize);
-        if !reach || self.levels == 0 || shift.is_none_or(|shift| shift > SHIFT_MAX) {
+        let last = self.until.checked_sub(1)?;
+        let is_reach = TIMES.contains(&self.grid.origin) && TIMES.contains(&last) && self.grid.origin <= last;
+        if !is_reach || self.grid.coarsest != Grid::of((self.grid.origin, last)).coarsest {
             return None;
         }
         let is_sound = |block: &Block| {
@@ -119,7 +150,10 @@ impl About {
         let mut blocks = 0;
         for row in self.lanes.iter().flatten() {
             let lists = || row.drawn.iter().chain(&row.bins).chain([&row.tasks]);
-            if row.drawn.len() != self.levels + 1 || row.bins.len() != self.levels || !lists().all(is_list) {
+            let levels = Some(row.finest)
+                .filter(|finest| *finest <= self.grid.coarsest)
+                .map(|finest| self.grid.levels(finest))?;
+            if row.drawn.len() != levels + 1 || row.bins.len() != levels || !lists().all(is_list) {
                 return None;
             }
             blocks += lists().map(Vec::len).sum::<usize>();
@@ -137,7 +171,7 @@ pub(super) struct KeptPart {
 /// Bins of a level that cover a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LevelRange {
-    level: usize,
+    shift: u32,
     pub(super) from: i64,
     pub(super) to: i64,
     pub(super) bins: usize,
@@ -171,9 +205,9 @@ impl KeptLanes {
 
     /// About how many bytes are held.
     pub(super) fn size(&self) -> usize {
-        let rows: usize = self.about.lanes.iter().map(Vec::len).sum();
-        self.blocks * size_of::<Block>()
-            + rows * (size_of::<KeptRow>() + 2 * self.about.levels * size_of::<Vec<Block>>())
+        let rows = self.about.lanes.iter().flatten();
+        let lists = rows.map(|row| size_of::<KeptRow>() + (row.drawn.len() + row.bins.len()) * size_of::<Vec<Block>>());
+        self.blocks * size_of::<Block>() + lists.sum::<usize>()
     }
 
     /// How many lanes there are.
@@ -186,27 +220,26 @@ impl KeptLanes {
         self.about.lanes.get(lane).map_or(0, Vec::len)
     }
 
-    /// The level whose number of bins in so many ticks is nearest to this one; `None` where even the finest one has far fewer.
-    pub(super) fn level(&self, ticks: u64, bins: usize) -> Option<usize> {
-        let About { finest, levels, .. } = self.about;
+    /// The bins of `2^shift` ticks of which so many ticks have about this number, or more where even the coarsest level has.
+    pub(super) fn shift(&self, ticks: u64, bins: usize) -> u32 {
         // Up to 1.4 times as many bins, or as few.
         let widest = ticks as f64 / bins.max(1) as f64 * std::f64::consts::SQRT_2;
-        (0..levels).rev().find(|level| (1_u64 << (finest as usize + level)) as f64 <= widest)
+        (widest.max(1.0).log2() as u32).min(self.about.grid.coarsest)
     }
 
-    /// The bins of a level that cover what of a range has tasks; `None` where there are none.
-    pub(super) fn range(&self, level: usize, from: i64, to: i64) -> Option<LevelRange> {
-        let About { origin, until, finest, .. } = self.about;
-        let shift = finest as usize + level;
+    /// The bins of `2^shift` ticks that cover what of a range has tasks; `None` where there are none.
+    pub(super) fn range(&self, shift: u32, from: i64, to: i64) -> Option<LevelRange> {
+        let About { grid, until, .. } = self.about;
+        let origin = grid.origin;
         // A mark at the end of a range is in its last bin; bins before and after all tasks are empty, however many there are.
         let (from, to) = (from.max(origin), to.saturating_add(1).min(until));
         if to <= from {
             return None;
         }
-        let (first, last) = ((from - origin) >> shift, (to - origin - 1) >> shift);
+        let (first, last) = (grid.bin(from, shift), grid.bin(to - 1, shift));
         let bins = usize::try_from(last - first + 1).ok().filter(|bins| *bins <= LEVEL_BINS_MAX)?;
         let begin = |bin: i64| bin.checked_mul(1 << shift).and_then(|ticks| ticks.checked_add(origin));
-        Some(LevelRange { level, from: begin(first)?, to: begin(last + 1)?, bins })
+        Some(LevelRange { shift, from: begin(first)?, to: begin(last + 1)?, bins })
     }
 
     /// The tasks of a row that touch a range, marks at both of its ends among them.
@@ -225,11 +258,12 @@ impl KeptLanes {
         Ok(found)
     }
 
-    /// A row as a level has it.
-    pub(super) fn part(&self, lane: usize, row: usize, range: LevelRange) -> Result<KeptPart, Failure> {
+    /// A row as a level has it; `None` where the bins are finer than its levels, and its few [tasks](KeptLanes::tasks) tell.
+    pub(super) fn part(&self, lane: usize, row: usize, range: LevelRange) -> Result<Option<KeptPart>, Failure> {
         let (mut drawn, mut bins) = (Vec::new(), Vec::new());
-        let Some(row) = self.row(lane, row) else { return Ok(KeptPart { drawn, bins }) };
-        for blocks in row.drawn.iter().skip(range.level + 1) {
+        let Some(row) = self.row(lane, row) else { return Ok(Some(KeptPart { drawn, bins })) };
+        let Some(level) = range.shift.checked_sub(row.finest).map(|level| level as usize) else { return Ok(None) };
+        for blocks in row.drawn.iter().skip(level + 1) {
             let first = blocks.partition_point(|block| block.until <= range.from);
             for block in blocks[first..].iter().take_while(|block| block.first < range.to) {
                 let spans = self.spans(block)?;
@@ -237,15 +271,15 @@ impl KeptLanes {
             }
         }
         drawn.sort_unstable_by_key(|span| span.start);
-        let bin = (range.from - self.about.origin) >> (self.about.finest as usize + range.level);
+        let bin = self.about.grid.bin(range.from, range.shift);
         let of_range = bin..bin + range.bins as i64;
-        let blocks = row.bins.get(range.level).map_or(&[][..], Vec::as_slice);
+        let blocks = row.bins.get(level).map_or(&[][..], Vec::as_slice);
         let first = blocks.partition_point(|block| block.until <= of_range.start);
         for block in blocks[first..].iter().take_while(|block| block.first < of_range.end) {
-            let found = self.bins(block, range.level)?.into_iter().filter(|found| of_range.contains(&found.bin));
+            let found = self.bins(block, level)?.into_iter().filter(|found| of_range.contains(&found.bin));
             bins.extend(found.map(|found| LevelBin { bin: found.bin - bin, ..found }));
         }
-        Ok(KeptPart { drawn, bins })
+        Ok(Some(KeptPart { drawn, bins }))
     }
 
     /// The row of a task that some tick is in, where it is among the first rows.
@@ -314,7 +348,7 @@ impl KeptLanes {
 
     fn unpacked(&self, block: &Block) -> Result<Vec<u8>, Failure> {
         let mut packed = vec![0; block.bytes as usize];
-        read_at(&self.file, &mut packed, block.at)?;
+        read_at(&self.file, &mut packed, block.at).map_err(|_| damaged())?;
         zstd::bulk::decompress(&packed, block.len as usize * NUMBERS_BYTES).map_err(|_| damaged().into())
     }
 }
@@ -387,34 +421,30 @@ fn put_signed(bytes: &mut Vec<u8>, number: i64) {
 }
 
 /// A row that is being written.
+#[derive(Default)]
 struct OpenRow {
     tasks: Vec<RowSpan>,
     drawn: Vec<Vec<RowSpan>>,
     bins: Vec<Vec<LevelBin>>,
-    levels: Levels,
+    /// Once the first tasks have told how fine they are to be.
+    levels: Option<Levels>,
     kept: KeptRow,
 }
 
 impl OpenRow {
-    fn new(origin: i64, finest: u32, levels: usize) -> OpenRow {
-        let lists = || (0..=levels).map(|_| Vec::new()).collect();
-        OpenRow {
-            tasks: Vec::new(),
-            drawn: (0..=levels).map(|_| Vec::new()).collect(),
-            bins: (0..levels).map(|_| Vec::new()).collect(),
-            levels: Levels::new(origin, finest, levels),
-            kept: KeptRow { tasks: Vec::new(), drawn: lists(), bins: (0..levels).map(|_| Vec::new()).collect() },
-        }
-    }
-
     /// Adds a task; returns how much more waits to be written.
     fn push(&mut self, span: RowSpan) -> usize {
-        let (bins, mut more) = (&mut self.bins, 1);
-        let level = self.levels.push(span.start, span.finish, span.name, |bin| {
+        self.tasks.push(span);
+        1 + self.sum_up(span)
+    }
+
+    /// Adds a task to all levels, where there are any yet; returns how much more waits.
+    fn sum_up(&mut self, span: RowSpan) -> usize {
+        let (Some(levels), bins, mut more) = (&mut self.levels, &mut self.bins, 0) else { return 0 };
+        let level = levels.push(span.start, span.finish, span.name, |bin| {
             more += 1;
             bins[bin.level].push(bin);
         });
-        self.tasks.push(span);
         // The finest level sums it up, so it is drawn by none.
         if level > 0 {
             self.drawn[level].push(span);
@@ -423,15 +453,50 @@ impl OpenRow {
         more
     }
 
+    /// Sees to it that there are levels, as fine as the tasks want them.
+    fn begin_levels(&mut self, grid: Grid) {
+        if self.levels.is_some() {
+            return;
+        }
+        let finest = grid.finest_of(&self.tasks);
+        let levels = grid.levels(finest);
+        self.levels = Some(Levels::new(grid.origin, finest, levels));
+        self.kept.finest = finest;
+        self.drawn.resize_with(levels + 1, Vec::new);
+        self.bins.resize_with(levels, Vec::new);
+        self.kept.drawn.resize_with(levels + 1, Vec::new);
+        self.kept.bins.resize_with(levels, Vec::new);
+        for at in 0..self.tasks.len() {
+            self.sum_up(self.tasks[at]);
+        }
+    }
+
+    /// Writes all that is left.
+    fn finish(&mut self, file: &mut Packed, grid: Grid) -> io::Result<()> {
+        self.begin_levels(grid);
+        let bins = &mut self.bins;
+        if let Some(levels) = &mut self.levels {
+            levels.finish(|bin| bins[bin.level].push(bin));
+        }
+        self.write(file, grid, true)
+    }
+
+    /// About how many bytes are held, what waits aside.
+    fn size(&self) -> usize {
+        let lists = 2 * (self.drawn.len() + self.bins.len()) * size_of::<Vec<Block>>();
+        size_of::<OpenRow>() + lists + self.levels.as_ref().map_or(0, Levels::size)
+    }
+
     /// How many tasks and bins wait to be written.
     fn waiting(&self) -> usize {
         let drawn: usize = self.drawn.iter().map(Vec::len).sum();
         self.tasks.len() + drawn + self.bins.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Writes what fills a block, or all of it; returns how much waited and waits no more.
-    fn write(&mut self, file: &mut Packed, is_all: bool) -> io::Result<usize> {
-        let (before, enough) = (self.waiting(), if is_all { 1 } else { BLOCK });
+    /// Writes what fills a block, or all of it.
+    fn write(&mut self, file: &mut Packed, grid: Grid, is_all: bool) -> io::Result<()> {
+        self.begin_levels(grid);
+        let enough = if is_all { 1 } else { BLOCK };
         if self.tasks.len() >= enough {
             self.kept.tasks.extend(file.spans(&mut self.tasks)?);
         }
@@ -442,7 +507,7 @@ impl OpenRow {
         for (bins, kept) in self.bins.iter_mut().zip(&mut self.kept.bins).filter(|(bins, _)| bins.len() >= enough) {
             kept.extend(file.bins(bins)?);
         }
-        Ok(before - self.waiting())
+        Ok(())
     }
 }
 
@@ -520,7 +585,6 @@ pub(super) type NumberOfNames = HashMap<Option<String>, u32>;
 pub(super) struct Expected {
     /// First start and last finish.
     pub(super) reach: (i64, i64),
-    pub(super) tasks: u64,
     pub(super) names: NumberOfNames,
     /// The lane of a run's location.
     pub(super) lanes: HashMap<(String, String), u32>,
@@ -556,8 +620,7 @@ pub(super) struct Keeping<'a, F> {
     expected: Expected,
     file: Packed,
     rows: Vec<Vec<OpenRow>>,
-    finest: u32,
-    levels: usize,
+    grid: Grid,
     words: WordColumns<3>,
     lane_of: HashMap<(u32, u32), u32, RandomState>,
     name_of: HashMap<u32, u32, RandomState>,
@@ -570,31 +633,21 @@ pub(super) struct Keeping<'a, F> {
 
 impl<'a, F: FnMut(u32, i64, i64)> Keeping<'a, F> {
     pub(super) fn new(file: File, expected: Expected, memory: &'a MemoryReservation, seen: F) -> Result<Self, Failure> {
-        let (first, last) = expected.reach;
-        let lanes = expected.lanes.len().max(1) as u64;
-        // Ticks in which a lane has so many tasks on average.
-        let ticks =
-            u128::from(first.abs_diff(last)) * u128::from(TASKS_OF_BIN * lanes) / u128::from(expected.tasks.max(1));
-        let finest = (u128::BITS - ticks.leading_zeros()).min(61);
-        let bins = first.abs_diff(last) >> finest;
-        let levels = ((bins / COARSEST_BINS).max(1).ilog2() + 1) as usize;
-        let rows = (0..lanes).map(|_| Vec::new()).collect();
+        let grid = Grid::of(expected.reach);
+        let rows = (0..expected.lanes.len()).map(|_| Vec::new()).collect();
         let words = WordColumns::default();
         let file = Packed::new(file).map_err(|error| cannot_keep(&error))?;
         let (lane_of, name_of) = (HashMap::default(), HashMap::default());
-        Ok(Keeping { expected, file, rows, finest, levels, words, lane_of, name_of, waiting: 0, memory, seen })
+        Ok(Keeping { expected, file, rows, grid, words, lane_of, name_of, waiting: 0, memory, seen })
     }
 
     /// Writes what is left.
     pub(super) fn written(mut self) -> Result<Written, Failure> {
         for row in self.rows.iter_mut().flatten() {
-            let bins = &mut row.bins;
-            row.levels.finish(|bin| bins[bin.level].push(bin));
-            row.write(&mut self.file, true).map_err(|error| cannot_keep(&error))?;
+            row.finish(&mut self.file, self.grid).map_err(|error| cannot_keep(&error))?;
         }
         let lanes = self.rows.into_iter().map(|rows| rows.into_iter().map(|row| row.kept).collect()).collect();
-        let (origin, last) = self.expected.reach;
-        let about = About { origin, until: last.saturating_add(1), finest: self.finest, levels: self.levels, lanes };
+        let about = About { grid: self.grid, until: self.expected.reach.1.saturating_add(1), lanes };
         Ok(Written { file: self.file, about })
     }
 
@@ -621,10 +674,10 @@ impl<'a, F: FnMut(u32, i64, i64)> Keeping<'a, F> {
     /// Writes all that waits, since it takes too much memory.
     fn make_room(&mut self) -> Result<(), Failure> {
         for row in self.rows.iter_mut().flatten() {
-            row.write(&mut self.file, true).map_err(|error| cannot_keep(&error))?;
+            row.write(&mut self.file, self.grid, true).map_err(|error| cannot_keep(&error))?;
         }
         self.waiting = 0;
-        let held = self.rows.iter().flatten().map(|row| row.levels.size() + size_of::<OpenRow>()).sum::<usize>();
+        let held = self.rows.iter().flatten().map(OpenRow::size).sum::<usize>();
         let held = held + self.file.blocks * size_of::<Block>() + ROOM;
         self.memory.try_resize(held).map_err(|_| {
             Problem::new("the list of what the page draws does not fit into memory")
@@ -663,7 +716,6 @@ impl<F: FnMut(u32, i64, i64)> Output for Keeping<'_, F> {
         let integers =
             (3..7).map(|column| cast(batch.column(column), &DataType::Int64)).collect::<Result<Vec<_>, _>>()?;
         let integer = |column: usize, row: usize| integers[column].as_primitive::<Int64Type>().value(row);
-        let origin = self.expected.reach.0;
         for row in 0..batch.num_rows() {
             let lane = self.lane(runs[row], locations[row])?;
             let (task, start, place) = (integer(0, row), integer(1, row), integer(3, row) as usize);
@@ -671,12 +723,14 @@ impl<F: FnMut(u32, i64, i64)> Output for Keeping<'_, F> {
             (self.seen)(lane, span.start, span.finish);
             let of_lane = &mut self.rows[lane as usize];
             while of_lane.len() <= place {
-                of_lane.push(OpenRow::new(origin, self.finest, self.levels));
+                of_lane.push(OpenRow::default());
             }
             let open = &mut of_lane[place];
             self.waiting += open.push(span);
             if open.tasks.len() >= BLOCK {
-                self.waiting -= open.write(&mut self.file, false).map_err(|error| cannot_keep(&error))?;
+                self.waiting -= open.waiting();
+                open.write(&mut self.file, self.grid, false).map_err(|error| cannot_keep(&error))?;
+                self.waiting += open.waiting();
             }
         }
         // A vector has room for twice of what it holds, at most.

@@ -216,7 +216,7 @@ impl Model {
 
     /// Writes the rows of the lanes to disk, beside the store if that can be.
     fn on_disk(connection: &mut Connection, beside: Option<&Beside>, counted: &Counted) -> Result<Model, Failure> {
-        let Counted { tasks, reach, ref runs } = *counted;
+        let Counted { reach, ref runs, .. } = *counted;
         let picture = pictures::of_session(connection)?;
         report::begin_with_hues(connection, &picture.names)?;
         let mut lanes = lanes(&connection.collect(LOCATIONS, &Params::new())?, &picture)?;
@@ -265,7 +265,7 @@ impl Model {
                 *until = finish;
             }
         };
-        let expected = Expected { reach, tasks, names: name_of, lanes: lane_of.clone() };
+        let expected = Expected { reach, names: name_of, lanes: lane_of.clone() };
         let mut keeping = Keeping::new(file, expected, &memory, seen)?;
         let params: Params = vec![("last".to_owned(), ScalarValue::Int64(Some(reach.1)))];
         for statement in &tq_engine::sql::parse(&rows)? {
@@ -430,6 +430,11 @@ impl Model {
 }
 
 impl Lane {
+    /// First start and last finish of its tasks.
+    pub(super) fn reach(&self) -> Option<(i64, i64)> {
+        self.reach
+    }
+
     fn spans(&self) -> impl Iterator<Item = RowSpan> {
         self.rows.iter().flat_map(|row| (0..row.len()).map(|place| row.span(place)))
     }
@@ -514,7 +519,7 @@ impl Known {
         let is_lane = |lane: &Lane| {
             (0..=i64::from(u32::MAX)).contains(&lane.tasks)
                 && lane.reach.as_ref().is_none_or(is_reach)
-                && TIMES.contains(&lane.shift)
+                && lane.shift >= 0
         };
         let reaches = [self.reach, self.busy.0, self.aligned, self.aligned_busy.0];
         reaches.iter().all(|reach| is_reach(reach) && reach.0 < reach.1)

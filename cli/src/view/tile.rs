@@ -84,13 +84,9 @@ struct Group {
 pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Result<Option<Cut>, Failure> {
     let model = frame.model;
     let mut found = Found::default();
-    let level = model.kept.as_ref().and_then(|kept| {
-        let level = kept.level(asked.from.abs_diff(asked.to), asked.bins())?;
-        Some((kept, level))
-    });
-    let edges = match level {
-        Some((kept, level)) => found.add_level(frame, asked, kept, level)?,
-        None => found.add_rows(frame, asked)?,
+    let edges = match &model.kept {
+        Some(kept) => found.add_kept(frame, asked, kept)?,
+        None => found.add_rows(frame, asked),
     };
     let Some(edges) = edges else { return Ok(None) };
     let names = found.tasks.iter().map(|(.., span)| span.name).chain(found.bins.iter().map(|bin| bin.name));
@@ -98,42 +94,41 @@ pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Result<Option<Cut>, Failur
     Ok(Some(Cut { columns: columns(&edges, &found), summed: found.lasting, names }))
 }
 
+/// Where the tasks of a row are drawn.
+#[derive(Clone, Copy)]
+struct Place {
+    lane: u32,
+    row: u16,
+    /// Subtracted from instants.
+    shift: i64,
+    /// The bin of the tile that the first bin of the row is.
+    first: usize,
+    /// As in [`Group`].
+    offset: f32,
+}
+
 impl Found {
     /// Adds the rows of lanes; the bins in which they are summed up, `None` where an instant is beyond a BIGINT.
-    fn add_rows(&mut self, frame: Frame<'_>, asked: &Asked) -> Result<Option<Edges>, Failure> {
+    fn add_rows(&mut self, frame: Frame<'_>, asked: &Asked) -> Option<Edges> {
         let (model, bins) = (frame.model, asked.bins());
         let wide = least_drawn(asked.from, asked.to, bins);
         model.with_tally(|tally| {
             for LaneRows { lane, rows } in asked.lanes_of(model) {
                 let of = &model.lanes[lane as usize];
                 let shift = frame.shift(of);
-                let Some((from, to)) = asked.shifted(shift) else { return Ok(None) };
-                let Some(edges) = Edges::new(from, to, bins) else { return Ok(None) };
-                for number in rows {
-                    let place = (lane, number as u16);
-                    match &model.kept {
-                        Some(kept) => {
-                            let row = kept.tasks(lane as usize, number, from, to)?;
-                            self.add_row(place, &row, &edges, shift, wide, tally);
-                        }
-                        None => self.add_row(place, &of.rows[number], &edges, shift, wide, tally),
-                    }
+                let (from, to) = asked.from.checked_add(shift).zip(asked.to.checked_add(shift))?;
+                let edges = Edges::new(from, to, bins)?;
+                for row in rows {
+                    let place = Place { lane, row: row as u16, shift, first: 0, offset: 0.0 };
+                    self.add_row(place, &of.rows[row], &edges, wide, tally);
                 }
             }
-            Ok(Edges::new(asked.from, asked.to, bins))
+            Edges::new(asked.from, asked.to, bins)
         })
     }
 
     /// Adds what a range shows of a row.
-    fn add_row(
-        &mut self,
-        (lane, number): (u32, u16),
-        row: &Row,
-        edges: &Edges,
-        shift: i64,
-        wide: u64,
-        tally: &mut TicksOfNames,
-    ) {
+    fn add_row(&mut self, place: Place, row: &Row, edges: &Edges, wide: u64, tally: &mut TicksOfNames) {
         let is_wide = |start: i64, finish: i64| finish.abs_diff(start) >= wide;
         let lasting = Cell::new(0);
         let is_summed = |start: i64, finish: i64| {
@@ -144,64 +139,71 @@ impl Found {
         };
         let drawn = row.within(edges.from(), edges.to()).map(|place| row.span(place));
         let drawn = drawn.filter(|span| is_wide(span.start, span.finish));
-        self.tasks.extend(drawn.map(|span| (lane, number, shifted(span, shift))));
+        self.tasks.extend(drawn.map(|span| (place.lane, place.row, shifted(span, place.shift))));
         let before = self.bins.len();
-        row.bins(edges, tally, is_summed, |bin| self.bins.push(bin));
-        self.close_group(lane, number, before, 0.0);
+        row.bins(edges, tally, is_summed, |bin| self.bins.push(RowBin { bin: place.first + bin.bin, ..bin }));
+        self.close_group(place, before);
         self.lasting += lasting.get();
     }
 
     /// Adds the rows of lanes as a level on disk has them; the bins of all of them, `None` where one ends beyond a BIGINT.
     ///
     /// Bins of a level begin at the same instants in all runs. Runs that are aligned are moved by different lengths, and with them bins.
-    fn add_level(
-        &mut self,
-        frame: Frame<'_>,
-        asked: &Asked,
-        kept: &KeptLanes,
-        level: usize,
-    ) -> Result<Option<Edges>, Failure> {
+    fn add_kept(&mut self, frame: Frame<'_>, asked: &Asked, kept: &KeptLanes) -> Result<Option<Edges>, Failure> {
+        let model = frame.model;
+        let level = kept.shift(asked.from.abs_diff(asked.to), asked.bins());
         let of_lane = |lane: LaneRows| -> Option<(LaneRows, i64, LevelRange)> {
-            let shift = frame.shift(&frame.model.lanes[lane.lane as usize]);
-            let (from, to) = asked.shifted(shift)?;
-            Some((lane, shift, kept.range(level, from, to)?))
+            let of = &model.lanes[lane.lane as usize];
+            let (shift, (first, last)) = (frame.shift(of), of.reach()?);
+            // Beyond its tasks there is nothing, however far that is.
+            let (from, to) = (asked.from.saturating_add(shift).max(first), asked.to.saturating_add(shift).min(last));
+            let range = kept.range(level, from, to).filter(|_| from <= to)?;
+            Some((lane, shift, range))
         };
-        let lanes: Vec<_> = asked.lanes_of(frame.model).filter_map(of_lane).collect();
+        let lanes: Vec<_> = asked.lanes_of(model).filter_map(of_lane).collect();
         let Some(begin) = lanes.iter().map(|(_, shift, range)| range.from - shift).min() else {
             // No task is there.
             return Ok(Edges::new(asked.from, asked.to, asked.bins()));
         };
         let ticks = lanes[0].2.bin_ticks();
+        let wide = least_drawn(0, ticks, 1);
         let mut bins = 0;
-        for (LaneRows { lane, rows }, shift, range) in lanes {
-            let late = range.from - shift - begin;
-            let first = (late / ticks) as usize;
-            let offset = (late % ticks) as f32 / ticks as f32;
-            bins = bins.max(first + range.bins + usize::from(offset > 0.0));
-            for row in rows {
-                let part = kept.part(lane as usize, row, range)?;
-                self.add_part((lane, row as u16), part, shift, first, offset);
+        model.with_tally(|tally| {
+            for (LaneRows { lane, rows }, shift, range) in lanes {
+                let late = range.from - shift - begin;
+                let (first, offset) = ((late / ticks) as usize, (late % ticks) as f32 / ticks as f32);
+                bins = bins.max(first + range.bins + usize::from(offset > 0.0));
+                for row in rows {
+                    let place = Place { lane, row: row as u16, shift, first, offset };
+                    if let Some(part) = kept.part(lane as usize, row, range)? {
+                        self.add_part(place, part);
+                    } else if let Some(edges) = Edges::new(range.from, range.to, range.bins) {
+                        let tasks = kept.tasks(lane as usize, row, range.from, range.to)?;
+                        self.add_row(place, &tasks, &edges, wide, tally);
+                    }
+                }
             }
-        }
+            Ok::<_, Failure>(())
+        })?;
         let end = ticks.checked_mul(bins as i64).and_then(|ticks| begin.checked_add(ticks));
         Ok(end.and_then(|end| Edges::new(begin, end, bins)))
     }
 
-    fn add_part(&mut self, (lane, number): (u32, u16), part: KeptPart, shift: i64, first: usize, offset: f32) {
-        self.tasks.extend(part.drawn.into_iter().map(|span| (lane, number, shifted(span, shift))));
+    fn add_part(&mut self, place: Place, part: KeptPart) {
+        self.tasks.extend(part.drawn.into_iter().map(|span| (place.lane, place.row, shifted(span, place.shift))));
         let before = self.bins.len();
         self.bins.extend(part.bins.into_iter().map(|bin| RowBin {
-            bin: first + bin.bin as usize,
+            bin: place.first + bin.bin as usize,
             count: i64::from(bin.count),
             busy: bin.busy,
             name: bin.name,
             name_busy: bin.name_busy,
         }));
         self.lasting += self.bins[before..].iter().filter(|bin| bin.busy > 0).map(|bin| bin.count as u64).sum::<u64>();
-        self.close_group(lane, number, before, offset);
+        self.close_group(place, before);
     }
 
-    fn close_group(&mut self, lane: u32, row: u16, before: usize, offset: f32) {
+    fn close_group(&mut self, Place { lane, row, offset, .. }: Place, before: usize) {
         if self.bins.len() > before {
             self.groups.push(Group { lane, row, bins: (self.bins.len() - before) as u32, offset });
         }
@@ -219,11 +221,6 @@ impl Asked {
     fn lanes_of<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = LaneRows> {
         let those = self.lanes.iter().filter(|lane| (lane.lane as usize) < model.lanes.len());
         those.map(|lane| LaneRows { lane: lane.lane, rows: lane.of(model.rows(lane.lane as usize)) })
-    }
-
-    /// The range, as far later; `None` beyond a BIGINT.
-    fn shifted(&self, shift: i64) -> Option<(i64, i64)> {
-        self.from.checked_add(shift).zip(self.to.checked_add(shift))
     }
 }
 
@@ -286,8 +283,13 @@ pub(super) fn lanes_of(text: &str) -> Option<Vec<LaneRows>> {
             return None;
         }
     }
-    lanes.sort_unstable_by_key(|lane| (lane.lane, lane.rows.start, lane.rows.end));
-    lanes.dedup();
+    lanes.sort_unstable_by_key(|lane| (lane.lane, lane.rows.start));
+    // No row is there twice.
+    lanes.dedup_by(|next, lane| {
+        let overlaps = next.lane == lane.lane && next.rows.start <= lane.rows.end;
+        lane.rows.end = if overlaps { lane.rows.end.max(next.rows.end) } else { lane.rows.end };
+        overlaps
+    });
     Some(lanes)
 }
 
@@ -311,7 +313,11 @@ mod tests {
         assert_eq!(numbers("7,0-3,9,2-3"), Some(vec![0, 1, 2, 3, 7, 9]));
         assert_eq!(numbers(""), Some(vec![]));
         let rows = |lane: u32, rows: Range<usize>| LaneRows { lane, rows };
-        assert_eq!(lanes_of("9:6-11,4,9:0-5,9:6-11"), Some(vec![LaneRows::all(4), rows(9, 0..6), rows(9, 6..12)]));
+        assert_eq!(
+            lanes_of("9:18-23,4,9:0-5,9:6-11,9:3-7"),
+            Some(vec![LaneRows::all(4), rows(9, 0..12), rows(9, 18..24)])
+        );
+        assert_eq!(lanes_of("1:0-5,1"), Some(vec![LaneRows::all(1)]));
         assert_eq!(lanes_of("1:7-4000000000"), Some(vec![rows(1, 7..ROWS_MAX)]));
         assert!(rows(1, 7..ROWS_MAX).of(3).is_empty());
         for wrong in ["a", "3-1", "1-", "-1", "0-4294967295", "0-200000", "1:", ":1", "1:a", "1:3-2", "1-2:3"] {

@@ -465,7 +465,7 @@ fn a_store_keeps_what_is_drawn() {
     let mut damaged = bytes;
     damaged[8..4000].fill(1);
     std::fs::write(&path, damaged).unwrap();
-    let answer = keeping().get("tile?from=0&to=1200000&bins=1200000&lanes=0-9");
+    let answer = keeping().get("tile?from=0&to=4000&bins=4000&lanes=0-9");
     assert_eq!(answer.status, 400);
     assert!(answer.json()["message"].as_str().unwrap().contains("damaged"), "{}", answer.json());
     assert_eq!(place.tq_args(&["gc", "s.store"]).status, Some(0));
@@ -612,6 +612,80 @@ fn runs_that_are_kept_are_aligned() {
         }
         assert!(moved > 0);
     }
+}
+
+/// However unevenly tasks lie, and however long a trace is, a picture of the whole is read from few bins, and all tasks are in it.
+#[test]
+fn uneven_traces_are_kept_as_fine_as_they_want() {
+    let place = Place::new();
+    // A busy location beside many that run one task, a task long after all others, and runs at the ends of what a time may be.
+    let busy =
+        |tasks: i64| (0..tasks).map(|task| format!("n,busy,{},{}\n", task * 20, task * 20 + 13)).collect::<String>();
+    let lone: String = (0..400).map(|lane| format!("n,lone{lane},{},{}\n", lane * 300, lane * 300 + 5)).collect();
+    let head = "name,location,start_ns,finish_ns\n";
+    place.write("lone.csv", &format!("{head}{}{lone}", busy(6000)));
+    place.write("late.csv", &format!("{head}{}n,busy,90000000000,90000000007\n", busy(6000)));
+    place.write(
+        "ends.csv",
+        &format!("{head}n,a,-4000000000000000000,-3999999999999999000\nn,a,4000000000000000000,4000000000000000050\n"),
+    );
+    let open = |file: &str| {
+        let store = format!("{file}.store");
+        assert_eq!(place.tq_args(&["import", file, "--into", &store]).status, Some(0));
+        let store = place.0.path().join(store).to_str().unwrap().to_owned();
+        let trace = place.0.path().join(file).to_str().unwrap().to_owned();
+        (View::of(Place::new(), &[&trace]), View::with(Place::new(), &[&store], &[("TQ_VIEW_LEAST_KEPT", "0")]))
+    };
+    let sums = |view: &View, range: &str| {
+        let answer = view.get(&format!("tile?{range}&lanes=0-999"));
+        assert_eq!(answer.status, 200, "{range}");
+        let (header, body) = answer.columns();
+        let counts: i64 = integers((&header, body), "bins", "count").iter().sum();
+        (counts, integers((&header, body), "tasks", "task").len(), answer.body.len())
+    };
+    for (file, tasks) in [("lone.csv", 6400), ("late.csv", 6001), ("ends.csv", 2)] {
+        let (memory, disk) = open(file);
+        let info = disk.get("info").json();
+        let (first, last) = (info["start"].as_str().unwrap(), info["finish"].as_str().unwrap());
+        for bins in [1, 4, 300, 2000] {
+            let range = format!("from={first}&to={last}&bins={bins}");
+            let (counts, drawn, bytes) = sums(&disk, &range);
+            // A task may touch two bins.
+            assert!((tasks..=2 * tasks).contains(&(counts + drawn as i64)), "{file} {range}: {counts} {drawn}");
+            assert!(bytes < 600_000, "{file} {range}: {bytes}");
+        }
+        if file != "ends.csv" {
+            let (header, of_disk, bins) = tile_of(&disk, "from=50000&to=60000&bins=1000");
+            let range = format!(
+                "from={}&to={}&bins={}",
+                header["from"].as_str().unwrap(),
+                header["to"].as_str().unwrap(),
+                header["bins"]
+            );
+            let (_, of_memory, expected) = tile_of(&memory, &range);
+            assert_eq!((of_disk, bins), (of_memory, expected), "{file} {range}");
+        }
+        let aligned = disk.get("tile?from=0&to=9223372036854775807&bins=1000&lanes=0-20&aligned=1");
+        assert_eq!(aligned.status, 200, "{file}");
+    }
+}
+
+/// What is regular packs very well, and is found again.
+#[test]
+fn regular_traces_are_found_again() {
+    let place = Place::new();
+    let rows: String =
+        (0..30_000).map(|row| format!("step,l{},{},{}\n", row % 3000, row / 3000 * 10, row / 3000 * 10 + 10)).collect();
+    place.write("regular.csv", &format!("name,location,start_ns,finish_ns\n{rows}"));
+    assert_eq!(place.tq_args(&["import", "regular.csv", "--into", "r.store"]).status, Some(0));
+    let store = place.0.path().join("r.store");
+    let open = || {
+        View::with(Place::new(), &[store.to_str().unwrap()], &[("TQ_VIEW_LEAST_KEPT", "0")]).get("info");
+        let kept = std::fs::read_dir(store.join("view")).unwrap().map(|entry| entry.unwrap().path());
+        kept.map(|path| std::fs::metadata(path).unwrap().modified().unwrap()).collect::<Vec<_>>()
+    };
+    let first = open();
+    assert_eq!((first.len(), &first), (1, &open()));
 }
 
 #[test]
