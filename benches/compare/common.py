@@ -98,11 +98,11 @@ def in_turns(runs, jobs):
     return results
 
 
-def child(*words):
+def child(*words, python=sys.executable):
     """A job of `in_turns`: this program again, as a child that ends with `report`, whose own figures count."""
 
     def job():
-        said = json.loads(run([sys.executable, sys.argv[0], "--child", *words]).output)
+        said = json.loads(run([python, sys.argv[0], "--child", *words]).output)
         return Run(said["wall"], said["cpu"], said["peak"], json.dumps(said["answer"]))
 
     return job

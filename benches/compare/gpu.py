@@ -47,7 +47,7 @@ def figures_of(name, output):
         return json.loads(output)
     figures = {}
     for row in csv.DictReader(output.splitlines()):
-        figures.setdefault(row["device"], {})[row["part"]] = int(row["time"])
+        figures.setdefault(row["device"], {})[row["part"]] = int(row["total_time"])
     return figures
 
 
