@@ -149,8 +149,9 @@ fn lists_describe_themselves() {
           gpu.devices                (view) How long each device was busy, and with what.
           gpu.stream_waits           (view) What streams waited for in the gaps between their tasks: until
                                      the next one was launched for the host, from then on for its start
-                                     (under 30 µs, sooner the device could hardly have begun) or for
-                                     something else. A gap has up to two rows.
+                                     (under 30 µs, sooner the device could hardly have begun), for the call
+                                     that launched it (until the task began or longer: a queue was full, a
+                                     module was loaded) or for something else. A gap has up to two rows.
           graph.sizes                (view) How large the graph of a run's tasks is; every task counts as
                                      one step.
           hta.ranks                  (view) Every location of the program that is no asynchronous one, with
