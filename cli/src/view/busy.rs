@@ -15,7 +15,7 @@ pub(super) fn covered(spans: impl IntoIterator<Item = (i64, i64)>, mut found: im
 }
 
 /// Bins of the picture of the whole.
-pub(super) const BUSY_BINS: usize = 1024;
+const BUSY_BINS: usize = 1024;
 
 /// How many lanes are busy on average in each bin of the whole: what begins and ends in a bin is added up there, and of what covers bins
 /// in full the ends are.
