@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tq_engine::nearest::nearest;
 use tq_engine::queries::{Library, SavedQuery};
 
 use crate::args::LibraryArgs;
@@ -49,8 +50,13 @@ pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure>
         Some(query) => Ok(query),
         None => {
             let ours = ELSEWHERE.iter().find(|(theirs, _)| theirs.contains(&name)).map(|(_, ours)| *ours);
-            let meant =
-                ours.map_or_else(|| did_you_mean(name, library.names()), |ours| format!("; its figures are in {ours}"));
+            let meant = match ours {
+                Some(ours) => format!("; its figures are in {ours}"),
+                None if nearest(name, library.names()).is_some() => did_you_mean(name, library.names()),
+                None => nearest(name, library.names().into_iter().flat_map(|known| known.split('-')))
+                    .map(|word| format!("; did you mean one of those that `tq queries {word}` lists?"))
+                    .unwrap_or_default(),
+            };
             Err(Problem::new(format!("no saved query `{name}`{meant}"))
                 .hint("`tq queries` lists the saved queries")
                 .into())

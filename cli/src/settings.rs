@@ -1,6 +1,6 @@
 //! What `\set` changes: how the prompt shows answers.
 
-use tq_engine::sql::nearest;
+use tq_engine::nearest::nearest;
 
 use crate::errors::{Failure, Problem};
 use crate::text::words::bytes_text;

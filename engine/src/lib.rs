@@ -68,6 +68,7 @@ pub mod figures;
 pub mod import;
 pub mod importers;
 pub mod memory;
+pub mod nearest;
 pub mod open;
 mod options;
 pub mod paths;

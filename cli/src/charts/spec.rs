@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tq_engine::sql::nearest;
+use tq_engine::nearest::nearest;
 
 use super::error::ChartError;
 

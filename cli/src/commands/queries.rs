@@ -37,7 +37,7 @@ pub(crate) fn run(args: &QueriesArgs) -> Result<(), Failure> {
     };
     let found = by_topic(&library, has);
     if found.is_empty() {
-        // Says which name is near.
+        // Says which name is near, or which word of a name.
         return library::find(&library, &asked).map(|_| ());
     }
     print(&format!("Saved queries with `{}`:\n{found}\n`tq queries NAME` describes one.\n", visible(&asked)))

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use tq_engine::error::ImportError;
+use tq_engine::nearest::nearest;
 use tq_engine::open::TraceSpec;
 use tq_engine::queries::Library;
-use tq_engine::sql::nearest;
 
 use super::{Failure, Problem, did_you_mean};
 use crate::args::command_names;

@@ -17,7 +17,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use tq_engine::error::io_reason;
-use tq_engine::sql::{SqlError, nearest};
+use tq_engine::nearest::nearest;
+use tq_engine::sql::SqlError;
 
 use crate::terminal;
 use crate::text::visible::visible;

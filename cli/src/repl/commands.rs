@@ -1,6 +1,6 @@
 //! The commands of the prompt that are not SQL: one table for parsing, completion and help.
 
-use tq_engine::sql::nearest;
+use tq_engine::nearest::nearest;
 
 use crate::errors::{Failure, Problem};
 use crate::terminal;

@@ -21,8 +21,8 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::params::{Param, ParamType};
 use super::{HeaderError, MetricTolerance};
+use crate::nearest::nearest;
 use crate::sql::dialect::TqDialect;
-use crate::sql::nearest;
 use crate::tables::{TABLES, VIEWS};
 
 /// What a header says.

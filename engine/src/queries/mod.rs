@@ -15,10 +15,11 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use tq_udfs::ticks::Tick;
 
+use crate::nearest::nearest;
 use crate::paths::{held_by, read_text};
 use crate::session::Session;
 use crate::sql::dialect::TqDialect;
-use crate::sql::{self, SqlError, Statement, nearest};
+use crate::sql::{self, SqlError, Statement};
 use crate::tables::{PROGRAM_TASKS, Table};
 use crate::time::GivenTime;
 

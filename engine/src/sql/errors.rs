@@ -22,10 +22,10 @@ use datafusion::sql::sqlparser::ast::{Query, SelectItem, Set, Statement as SqlSt
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
+use crate::nearest::nearest;
 use crate::queries::library::built_in_names;
 use crate::sql::diagnostic::{root_of, text_of};
 use crate::sql::names::without_tags;
-use crate::sql::nearest::nearest;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, column_like, instead, table_elsewhere, table_like};
 use crate::sql::place::{Place, misspelt_before, place_at, spoken_of};
 use crate::sql::relations::RelationFunctions;
@@ -775,6 +775,16 @@ fn misplaced_select(place: &Place) -> Option<String> {
     open.then(|| "a `(` before it is not closed".to_owned())
 }
 
+/// Whether a comma comes before the place, or a comma or FROM behind it: a name of a list is meant.
+fn stands_in_a_list(place: &Place) -> bool {
+    let column = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+    let length = usize::try_from(place.length).unwrap_or(0);
+    let before: String = place.source_line.chars().take(column).collect();
+    let behind: String = place.source_line.chars().skip(column + length).collect();
+    let next = behind.split_whitespace().next().unwrap_or_default();
+    before.trim_end().ends_with(',') || next.starts_with(',') || next.eq_ignore_ascii_case("from")
+}
+
 /// A saved query's name where a statement should be.
 fn saved_query_hint(source: &str) -> Option<String> {
     let call = source.trim().trim_end_matches(';').trim_end();
@@ -790,6 +800,9 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
         return Some("`DESCRIBE tasks` lists the columns of a table, `SHOW ALL` the settings".to_owned());
     }
     match upper.as_str() {
+        "GROUP" | "ORDER" | "PARTITION" if stands_in_a_list(place) => {
+            return Some(format!("`{found}` is a word of SQL; as a name it stands in double quotes: `\"{found}\"`"));
+        }
         "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
         "SELECT" => return misplaced_select(place),
         "CONTAINS" => return Some("write `LIKE '%a%'`, or `contains(name, 'a')`".to_owned()),

@@ -16,8 +16,8 @@ use std::ops::Range;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use crate::nearest::nearest;
 use crate::sql::dialect::TqDialect;
-use crate::sql::nearest::nearest;
 use crate::sql::statement::{Lines, Statement};
 
 /// A place in a text.

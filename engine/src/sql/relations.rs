@@ -30,6 +30,7 @@ use tq_udfs::relation::exec::RelationExec;
 use tq_udfs::relation::node::{GivenInput, RelationNode, plan};
 use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
 
+use crate::nearest::nearest;
 use crate::sql::branches::settled;
 use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
@@ -37,7 +38,6 @@ use crate::sql::frames::with_opaque_keys;
 use crate::sql::guards::in_turn;
 use crate::sql::immutable::of_no_rows;
 use crate::sql::keys::{named, with_null_keys};
-use crate::sql::nearest::nearest;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files, table_elsewhere};
 
 /// The relation functions of a session: ours, and those that were added. They travel in the session's configuration.

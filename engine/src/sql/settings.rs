@@ -8,9 +8,9 @@ use datafusion::sql::sqlparser::ast::{Ident, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use crate::nearest::nearest;
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::nearest;
 
 /// The length of a tick.
 pub const TIME_UNIT: &str = "tq.time_unit";

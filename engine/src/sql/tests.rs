@@ -556,6 +556,12 @@ fn errors_of_the_rest_of_sql() {
         "a task ends at its `finish`; `end` is a word of SQL, as a name it stands in double quotes",
     );
     check_error(
+        "SELECT order, group FROM tasks",
+        "expected end of statement, found group",
+        "group",
+        "`group` is a word of SQL; as a name it stands in double quotes: `\"group\"`",
+    );
+    check_error(
         "gpu-kernels;",
         "expected an SQL statement, found gpu",
         "gpu",

@@ -19,9 +19,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use crate::nearest::nearest;
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::nearest::nearest;
 use crate::sql::scope::normal;
 
 /// Replaces the windows that a query's ORDER BY names, which are those of its SELECT.

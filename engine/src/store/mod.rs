@@ -201,7 +201,7 @@ pub(crate) fn load(
 
 fn no_run<'a>(root: &Path, pattern: &str, names: impl Iterator<Item = &'a str>) -> ImportError {
     let names: Vec<&str> = names.collect();
-    let near = crate::sql::nearest(pattern, names.iter().copied());
+    let near = crate::nearest::nearest(pattern, names.iter().copied());
     let hint = match (near, names.is_empty()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, true) => "it has no runs: all were removed".to_owned(),

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 use tq_udfs::ticks::Tick;
 
-use super::suggest;
 use super::times::Unit;
 use crate::error::ImportError;
 use crate::importers::importer::ImportOptions;
+use crate::nearest::nearest;
 use crate::tables::{ColumnType, Table};
 
 /// A key with its value as it was written.
@@ -138,7 +138,7 @@ impl Phase {
 
     /// The error about a column that the file lacks; `key` is what names it.
     pub(super) fn refuse_column(&self, key: &str, name: &str, found: &[String]) -> ImportError {
-        let near = suggest::nearest(name, found.iter().map(String::as_str));
+        let near = nearest(name, found.iter().map(String::as_str));
         let what = match name.rsplit_once(':') {
             Some((column, unit)) if found.iter().any(|found| found == column) => {
                 format!("`{unit}` behind `{column}` is no unit of time: s, ms, us, ns, ps or min")
@@ -473,14 +473,14 @@ fn table_of(given: &Given) -> Result<Table, ImportError> {
         return Ok(table);
     }
     let names = TABLES.map(Table::name);
-    let hint = suggest::nearest(&given.value, names).map(|name| format!("did you mean `{name}`?"));
+    let hint = nearest(&given.value, names).map(|name| format!("did you mean `{name}`?"));
     Err(given.refuse(format!("rows can become {}", list(names)), hint))
 }
 
 fn unknown_key(table: Table, given: &Given) -> ImportError {
     let columns: Vec<&str> = mappable(table).map(|column| column.name).collect();
     let what = format!("`{}` is no column of {table} and no setting", given.key);
-    match suggest::nearest(&given.key, columns.iter().copied().chain(SETTINGS)) {
+    match nearest(&given.key, columns.iter().copied().chain(SETTINGS)) {
         Some(near) => given.refuse(what, Some(format!("did you mean `{near}`?"))),
         None => {
             let known = format!("{what}; its columns are {}, settings are {}", list(columns), list(SETTINGS));

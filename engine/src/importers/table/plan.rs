@@ -11,6 +11,7 @@ use super::read::Header;
 use super::suggest;
 use super::times::{TimeReader, Unit};
 use crate::error::ImportError;
+use crate::nearest::nearest;
 use crate::tables::{ColumnType, Table};
 
 /// How the columns of a table come from the columns of the file's batches.
@@ -312,7 +313,7 @@ impl Planner<'_> {
     }
 
     fn no_column(&self, entry: &Entry, name: &str) -> ImportError {
-        let near = suggest::nearest(name, self.header.found.iter().map(String::as_str));
+        let near = nearest(name, self.header.found.iter().map(String::as_str));
         let what = format!("{} has no column `{name}`; it has {}", self.section.file.display(), self.found_columns());
         let key = entry.column.name;
         let hint = match near {

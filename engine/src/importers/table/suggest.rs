@@ -1,37 +1,6 @@
-//! Suggestions for errors: the known name nearest to a misspelt one, and which column of a foreign table probably means
-//! what.
+//! Suggestions for errors: which column of a foreign table probably means what.
 
 use crate::tables::{ColumnType, Table};
-
-/// The known name that a typo was most likely meant to be: at most a third of its letters differ.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name_folded = name.to_lowercase();
-    known
-        .into_iter()
-        .map(|candidate| (distance(&name_folded, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(name.chars().count()))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Edits from one name to the other: letters put in, left out, changed, or two neighbours swapped.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().take(64).collect(), to.chars().take(64).collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for i in 1..=from.len() {
-        let mut row = vec![i; to.len() + 1];
-        for j in 1..=to.len() {
-            let changed = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[to.len()]
-}
 
 /// What logs found in the wild call our columns, without their unit.
 const SYNONYMS: [(&str, &[&str]); 12] = [
@@ -130,16 +99,6 @@ fn words_and_unit(name: &str, is_time: bool) -> (String, Option<&'static str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn typos_find_their_name() {
-        let known = ["start", "finish", "location"];
-        assert_eq!(nearest("strat", known), Some("start"));
-        assert_eq!(nearest("Finish", known), Some("finish"));
-        assert_eq!(nearest("locaton", known), Some("location"));
-        assert_eq!(nearest("bytes", known), None);
-        assert_eq!(nearest("", known), None);
-    }
 
     #[test]
     fn columns_of_strangers_are_guessed() {

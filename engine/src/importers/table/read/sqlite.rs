@@ -15,7 +15,7 @@ use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::importers::table::mapping::list;
-use crate::importers::table::suggest;
+use crate::nearest::nearest;
 use crate::trace::{ROWS_PER_BATCH, Source, Stats, findings};
 
 /// The text of a batch, and with it the batch, ends beyond this.
@@ -151,7 +151,7 @@ fn table(source: &Source, file: &Database, database: &Connection, from: Option<&
         (_, []) => refused("the database holds no table".to_owned(), None),
         (Some(from), names) if names.iter().any(|name| name == from) => Ok(from.to_owned()),
         (Some(from), names) => {
-            let near = suggest::nearest(from, names.iter().map(String::as_str));
+            let near = nearest(from, names.iter().map(String::as_str));
             let what = format!("no table `{from}`; there are {}", list(names.iter().map(String::as_str)));
             refused(what, near.map(|near| format!("--option table.from={near}")))
         }
