@@ -11,8 +11,7 @@
 //! DESCRIBE tasks, SHOW TABLES              yes
 //! ```
 //!
-//! A few settings are refused to everybody ([`refuse_settings`]): they would take the session out of its limits, or out of
-//! its mind.
+//! A few settings are refused to everybody ([`refuse_settings`]): they would lift the session's limits, or change what its answers mean.
 
 use std::ops::ControlFlow;
 

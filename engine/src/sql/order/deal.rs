@@ -1,7 +1,7 @@
-//! `DealExec`: rows are dealt out to partitions, and each partition gets those of several inputs in turns.
+//! `DealExec`: distributes rows to partitions in a fixed order: each partition takes the rows of several inputs in turns.
 //!
-//! What DataFusion's `RepartitionExec` does, whose partitions take rows as they arrive. Which row goes where is computed by its
-//! own code, so both may stand below one join. See [`super::waiting`].
+//! It replaces DataFusion's `RepartitionExec`, whose partitions take rows as they arrive. DataFusion's own code computes which row goes
+//! where, so both may stand below one join. See [`super::waiting`].
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -70,7 +70,7 @@ pub(super) fn physical_rules(memory: &MemoryLimit) -> Vec<Arc<dyn PhysicalOptimi
     let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(omitted_rules::instead_of).collect();
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
-    if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::MEANWHILE) {
+    if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::SORT_PLACING_RULE) {
         rules.insert(place + 1, Arc::new(ShowOffsets));
         rules.insert(place, Arc::new(HideOffsets));
         rules.insert(place, Arc::new(ForgetUnproven));
