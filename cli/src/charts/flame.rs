@@ -103,6 +103,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }))
 }
 
+/// What drawing a frame needs to know of the whole picture.
 struct Look<'a> {
     root: &'a Frame,
     /// By name: the names with the most time of their own have a hue.

@@ -42,7 +42,7 @@ pub(crate) fn page(connection: &mut Connection, bytes_max: usize) -> Result<Opti
     let mut model = Model::read(connection)?;
     let counters = Counters::read(connection, &model)?;
     let of_counters = counters.reach(Frame::as_recorded(&model));
-    model.reach_out([of_counters, None]);
+    model.extend_reach([of_counters, None]);
     let Some((from, to)) = model.reach else { return Ok(None) };
     let mut left = Budget { bytes: bytes_max };
     let mut answers = serde_json::Map::new();
