@@ -12,7 +12,7 @@ use datafusion_common::{Result, exec_err, plan_err};
 use crate::graph::NONE;
 use crate::lanes::{BYTES_ON_LANE, ByLane, Counts, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{EVERY_RUN, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter};
@@ -70,9 +70,9 @@ pub(crate) fn compute(
     }
     let key = Some(by.as_str()).filter(|by| *by != "run" && in_a && in_b);
     let share = key.map_or(Share::Runs, Share::Lanes);
-    let ask = |input, share| Ask { input, share, row_bytes: BYTES_ON_LANE };
+    let plan = |input, share| InputPlan { input, share, row_bytes: BYTES_ON_LANE };
     // An input without a column `run` counts for every run, so each part needs all of it.
-    let mut parts = Parts::read(call, &[ask("a", share), ask("b", if same_runs { share } else { Share::All })])?;
+    let mut parts = Parts::read(call, &[plan("a", share), plan("b", if same_runs { share } else { Share::All })])?;
     let (mut runs, mut counts) = (Runs::new(), Counts::default());
     while let Some([a, b]) = parts.next(call, &mut runs)? {
         let (mut lanes, work) = (Lanes::new(), &mut call.work);
