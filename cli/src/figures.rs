@@ -1,4 +1,4 @@
-//! The numbers of two answers that `tq check` and `tq diff` compare: whole numbers and decimals keep all their digits, others are DOUBLEs.
+//! Numbers that `tq check` and `tq diff` compare: whole numbers and decimals keep all their digits, others are DOUBLEs.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;

@@ -1,4 +1,4 @@
-//! Like with like: which runs of the baseline the runs of the new traces are compared with.
+//! Pairs: which runs of the baseline the runs of the new traces are compared with.
 //!
 //! ```text
 //! base: study/100 p=1 r=0   study/100 p=1 r=1   study/100 p=32 r=0          new: patched/100 p=1 r=0   patched/100 p=32 r=0

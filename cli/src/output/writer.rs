@@ -1,4 +1,4 @@
-//! What all outputs share: their trait, what they want of a query before it runs, and what they learn beside its rows.
+//! The trait of all outputs, with what an output demands before a query runs and what it is told beside the rows.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Where the page is: an address that nobody guesses, told and opened.
+//! The address of the page: with a token that cannot be guessed; printed, and opened in a browser.
 
 use std::io::{self, IsTerminal, Read};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What the page asks about tasks, links, words: queries whose answers become columns or small objects.
+//! Answers to the page's questions about tasks, links and names: queries whose rows become columns or small JSON objects.
 
 use std::collections::HashMap;
 

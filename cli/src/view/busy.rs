@@ -1,4 +1,4 @@
-//! How many lanes are busy over time, in bins of the whole.
+//! How many lanes are busy over time, in equal bins of the whole run.
 
 use tq_udfs::bins::Edges;
 

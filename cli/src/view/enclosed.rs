@@ -1,7 +1,8 @@
 //! The page without a server: all that it can show in one document, for a report that is sent to somebody.
 //!
-//! What the page would ask for is there already, packed: lanes, names, layers, counters, and a pyramid of tiles: the whole, and halves of
-//! halves where the most tasks are summed up, as far as the bytes go. Where a tile has no sums it is exact at every zoom.
+//! The document holds, packed, what the page would ask the server for: lanes, names, layers, counters, and a pyramid of tiles. The first tile
+//! is the whole run; then the tile that sums up the most tasks is halved, again and again, as long as the size limit allows. A tile without
+//! sums is exact at every zoom.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashSet};

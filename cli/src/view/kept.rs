@@ -1,8 +1,9 @@
-//! Lanes on disk: what the page draws of tasks that are too many to be read each time, or to be in memory.
+//! Lanes on disk: what the page draws where there are too many tasks to read them each time, or to keep them in memory.
 //!
-//! Life of the data: `floating_rows` gives each task its row → the tasks of a row, those of them that coarse pictures draw, and what such
-//! pictures sum up ([`Levels`]), in blocks of some thousands that are packed as they fill up → one file, whose end says where each block
-//! is. A tile reads the blocks that it touches. Beside a store the file stays for the next time; else it has no name and ends with the page.
+//! Life of the data: `floating_rows` gives each task its row → for each row, blocks of its tasks, of the tasks that coarse pictures draw one by
+//! one, and of the bins in which such pictures sum up the others ([`Levels`]); a block holds some thousands and is compressed when it is
+//! full → one file, whose end says where each block is. A tile reads the blocks that it touches. Beside a store the file stays for the next
+//! time; else it has no name and disappears with the page.
 //!
 //! ```text
 //! magic │ blocks of any row, packed … │ the end: lanes, names, where the blocks are; packed │ where the end begins │ magic
@@ -32,21 +33,22 @@ use crate::output::{Output, Preparation};
 const MAGIC: &[u8; 8] = b"tqlanes\x01";
 /// Tasks or bins of a block.
 const BLOCK: usize = 2048;
-/// Tasks that a bin of a row's finest level has on average, as its first tasks tell: what is finer is as quick to sum up from the tasks.
+/// Tasks in a bin of a row's finest level, on average, estimated from the row's first tasks. Finer bins are summed up from the tasks as quickly.
 const TASKS_OF_BIN: usize = 8;
-/// Bins that the coarsest level has, or twice as many.
+/// The coarsest level has this many bins, or up to twice as many.
 const COARSEST_BINS: u64 = 256;
-/// Bytes that numbers of a task or a bin take when they are written, at most.
+/// The most bytes that the numbers of a task or a bin take when they are written.
 const NUMBERS_BYTES: usize = 50;
-/// Rows of a lane that are looked at for the row of a task.
+/// Rows of a lane in which the row of a task is searched.
 const ROWS_SEARCHED: usize = 256;
-/// Bins of a range of a level: those that a tile has, twice, since the level has at most twice as many as were asked for.
+/// The most bins that a range of a level has: twice those of a tile, since a level has at most twice as many as were asked for.
 const LEVEL_BINS_MAX: usize = 2 * BINS_MAX + 2;
 /// Blocks that are kept for the next look.
 const RECENT_BLOCKS: usize = 512;
-/// The list of blocks is at most so many times as long as it is packed, or as long as the file: lists of regular traces pack well.
+/// The list of blocks is at most this many times as long as its compressed form, or as long as the file. Lists of regular traces compress well;
+/// a longer one is damage.
 const MOST_UNPACKED: u64 = 1024;
-/// Packs well enough, at the speed of the disk.
+/// The level of compression: small enough, at the speed of the disk.
 const PACKING: i32 = 1;
 
 /// Where a block is, and which ticks, or bins, it has.
@@ -195,7 +197,7 @@ impl KeptLanes {
         let at = u64::from_le_bytes(at.try_into().ok()?);
         let packed = length.checked_sub(TAIL)?.checked_sub(at).filter(|_| magic == MAGIC && at >= 8)?;
         file.seek(io::SeekFrom::Start(at)).ok()?;
-        // No file makes more of itself than such lists do.
+        // A list that claims to be longer was not written by us.
         let most = packed.saturating_mul(MOST_UNPACKED).saturating_add(length);
         let end = zstd::Decoder::new((&mut file).take(packed)).ok()?.take(most);
         let (about, more): (About, M) = serde_json::from_reader(BufReader::new(end)).ok()?;

@@ -1,7 +1,7 @@
-//! A tile: what a stretch of time shows of some lanes, in so many pixels.
+//! A tile: some lanes over a stretch of time, for a given number of pixels.
 //!
-//! Tasks that are wide enough are there themselves; the others are summed up by bin, so that none is missing and none is drawn where
-//! it is not.
+//! Tasks that are wide enough to be seen are in it one by one. The others are summed up by bin, so that no task is missing, and none is drawn
+//! wider than it is.
 
 use std::cell::Cell;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Add: runs become part of a store, all of them in one commit, or none.
+//! Add: adds runs to a store in one commit, all of them or none.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Conditions: what a filter demands of rows, as far as statistics can tell that a run, a group of rows or a page has none.
+//! Conditions: the part of a filter from which statistics can tell that a run, a group of rows or a page holds no row that passes.
 //!
-//! A condition is necessary and never sufficient: DataFusion applies the filter to the rows that are left. Statistics are brought into
-//! the session's ticks and identities in 128 bits, so that a literal need not be divided and nothing is rounded.
+//! A condition is necessary and never sufficient: DataFusion applies the filter to the rows that are left. Statistics are converted to the
+//! session's ticks and identities in 128 bits, so that literals are compared as they are and nothing is rounded.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{and, is_null, or};

@@ -1,4 +1,4 @@
-//! Facts: what a commit says of a run, and the run that it says it of.
+//! Facts: what a commit records about a run, and how a run of a session is made from it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

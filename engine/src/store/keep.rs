@@ -1,4 +1,4 @@
-//! Keep: runs are removed, files that no commit names are deleted, small files become large ones.
+//! Keep: removes runs, deletes files that no commit names, and merges small files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
