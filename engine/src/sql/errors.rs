@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::{Query, SelectItem, Set, Statement as SqlSt
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::queries::library::built_in_names;
+use crate::queries::built_in::{built_in, built_in_names};
 use crate::sql::diagnostic::{root_of, text_of};
 use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
@@ -779,7 +779,7 @@ fn misplaced_select(place: &Place) -> Option<String> {
 fn saved_query_hint(source: &str) -> Option<String> {
     let call = source.trim().trim_end_matches(';').trim_end();
     let name = call.split_whitespace().next()?;
-    crate::queries::library::built_in(name)?;
+    built_in(name)?;
     Some(format!("it is a saved query: `\\run {call}` at the prompt, `tq query TRACE {name}`"))
 }
 
