@@ -1,4 +1,5 @@
-//! `table`: rows for people.
+//! `table`: rows for people. The layout is our own and not a table library's, because rows stream after a sample, and because what gives way
+//! in a narrow terminal (the list below) must never be a number.
 //!
 //! ```text
 //!  name   │ tasks │    busy

@@ -1,5 +1,5 @@
 //! JSON as a tree that borrows from the text: numbers are kept as written, so that times never pass through a binary
-//! float, and strings without escapes are not copied.
+//! float, as they would in `serde_json::Value`, and strings without escapes are not copied.
 //!
 //! Cost: one pass; 32 bytes a value beside the text. Brackets may be [`DEPTH_MAX`] deep.
 
