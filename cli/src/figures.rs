@@ -10,7 +10,7 @@ use tq_udfs::ticks::{Tick, mean_time_text, time_text};
 /// A number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Figure {
-    /// So many units of so many digits behind the point.
+    /// A number of units of 10^-`scale`.
     Exact {
         units: i128,
         scale: u8,

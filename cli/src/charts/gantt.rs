@@ -34,7 +34,7 @@ const BARS_MAX: usize = 2_000;
 const ROWS_KEPT: usize = 128;
 /// ... and that are drawn.
 const ROWS_DRAWN: usize = 24;
-/// From so many rows of all lanes on, no more are kept of a lane than are drawn.
+/// When all lanes together have this many rows, a lane keeps no more rows than are drawn.
 const ROWS_OF_ALL: usize = 1 << 14;
 /// Names that are told apart; later ones share a class.
 const NAMES_MAX: usize = 1 << 16;

@@ -105,8 +105,8 @@ impl Range {
         Range { from, to: most, is_log: false }
     }
 
-    /// The same with ends that somebody chose; around zero both sides are as long as the longer one of them. `None` where the first is
-    /// not below the last.
+    /// The same with ends that the chart line gives; a range around zero is as long on both sides as on the longer one. `None` where the first
+    /// end is not below the last.
     pub(super) fn between(self, palette: Palette, from: Option<f64>, to: Option<f64>) -> Option<Range> {
         if from.is_none() && to.is_none() {
             return Some(self);

@@ -23,7 +23,7 @@ pub(crate) fn late_parsing(limit: Duration) -> Problem {
     Problem { is_beyond_limit: true, ..problem }
 }
 
-/// What is said of a pipe that nobody reads.
+/// The error for a pipe that nobody reads.
 pub(crate) fn late_opening(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));
     let problem = Problem::new(format!("{path}: nobody read from it within {limit}, the limit of `--timeout`"));

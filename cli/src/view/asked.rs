@@ -17,7 +17,7 @@ pub(super) struct Asked {
     places: Arc<Semaphore>,
 }
 
-/// Whoever waited went away.
+/// Dropped when the page no longer waits for an answer: its query is then cancelled.
 struct Abandon(Arc<Notify>);
 
 impl Drop for Abandon {

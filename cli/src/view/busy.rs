@@ -52,7 +52,7 @@ impl BusyLanes {
         self
     }
 
-    /// Of so many lanes the share that is busy, by bin.
+    /// By bin, the share of `lanes` lanes that is busy.
     pub(super) fn shares(&self, lanes: usize) -> Vec<f32> {
         let mut covering = 0.0;
         let share = |(bin, (ticks, change)): (usize, (&f64, &f64))| {

@@ -222,9 +222,9 @@ impl KeptLanes {
         self.about.lanes.get(lane).map_or(0, Vec::len)
     }
 
-    /// The bins of `2^shift` ticks of which so many ticks have about this number, or more where even the coarsest level has.
+    /// The shift for which `ticks` ticks are about `bins` bins of `2^shift` ticks; more bins where the coarsest level is not coarse enough.
     pub(super) fn shift(&self, ticks: u64, bins: usize) -> u32 {
-        // Up to 1.4 times as many bins, or as few.
+        // Between 1/1.4 and 1.4 times `bins`.
         let widest = ticks as f64 / bins.max(1) as f64 * std::f64::consts::SQRT_2;
         (widest.max(1.0).log2() as u32).min(self.about.grid.coarsest)
     }

@@ -38,7 +38,7 @@ impl LaneRows {
         LaneRows { lane, rows: 0..ROWS_MAX }
     }
 
-    /// Those of them that a lane has, out of so many.
+    /// The wanted rows of a lane that has `rows` of them.
     fn of(&self, rows: usize) -> Range<usize> {
         self.rows.start..self.rows.end.min(rows)
     }
@@ -55,7 +55,7 @@ pub(super) struct Cut {
 
 /// Bins of a tile: more than a screen has pixels.
 pub(super) const BINS_MAX: usize = 4096;
-/// A task of so many bins is drawn itself.
+/// A task that is at least this many bins long is drawn by itself.
 const WIDE: u64 = 2;
 
 /// Tasks of a tile with their lanes and rows, and its sums by lane and row.

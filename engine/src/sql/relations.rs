@@ -66,7 +66,7 @@ impl RelationFunctions {
         self.all().iter().map(|function| function.name()).collect()
     }
 
-    /// Adds a function. Whoever adds one sees to it that its name is free.
+    /// Adds a function. The caller makes sure that its name is free.
     pub fn add(&self, function: Arc<dyn RelationFunction>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(function);
     }
@@ -320,7 +320,7 @@ fn refuse_twice(function: &dyn RelationFunction, given: impl Iterator<Item = (&'
     Ok(())
 }
 
-/// A call of a function that nobody knows. DataFusion would look at the arguments first and stumble over those.
+/// Refuses a call of an unknown function. DataFusion would plan the arguments first, and report an error in those.
 fn refuse_unknown_function(name: &ObjectName, known: &[&str], context: &mut dyn RelationPlannerContext) -> Result<()> {
     let [part] = name.0.as_slice() else { return Ok(()) };
     let Some(ident) = part.as_ident() else { return Ok(()) };

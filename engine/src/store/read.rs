@@ -712,7 +712,7 @@ impl Iterator for Rows {
     }
 }
 
-/// What the footer tells of a column in a group of so many rows.
+/// What the footer says about the values of a column in a group of `rows` rows.
 fn known_of_chunk(chunk: &ColumnChunkMetaData, rows: usize) -> Known {
     let Some(statistics) = chunk.statistics() else { return Known::Unknown };
     if statistics.null_count_opt() == Some(rows as u64) {

@@ -251,7 +251,7 @@ impl RunBuilder {
         Ok(rows)
     }
 
-    /// Writes the chunks of all tables that hold so many bytes and more to disk, where there is one for them.
+    /// Writes the chunks of all tables that hold at least `least` bytes to disk, where there is one for them.
     fn spill_all(&mut self, least: usize) -> Result<(), ImportError> {
         let Some(spill) = self.spill.clone() else { return Ok(()) };
         for (table, builder) in self.tables.iter_mut().filter(|(_, builder)| builder.held > 0 && builder.held >= least)

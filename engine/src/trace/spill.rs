@@ -114,7 +114,7 @@ impl Spill {
         self.read(stretch, 0, stretch.bytes as usize)
     }
 
-    /// Asks for so many bytes in all.
+    /// Sets a reservation to `bytes`.
     pub(super) fn hold(&self, memory: &MemoryReservation, bytes: usize) -> Result<(), ImportError> {
         let refused =
             |error: DataFusionError| ImportError::Memory { path: self.folder.clone(), what: error.strip_backtrace() };

@@ -38,10 +38,10 @@ pub(super) struct DealExec {
     running: Mutex<Option<Running>>,
 }
 
-/// What the first partition that is asked for starts, for all.
+/// The tasks of all partitions; executing the first partition starts them.
 #[derive(Debug)]
 struct Running {
-    /// The readers that nobody has asked for yet. Tasks end with the last reader: a plan may be looked at for longer.
+    /// The readers of partitions that were not executed yet. Tasks end with the last reader, since the plan itself may live longer.
     readers: Vec<Option<(Reader, Arc<Tasks>)>>,
 }
 
