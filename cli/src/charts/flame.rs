@@ -21,9 +21,9 @@ const FRAME_MIN: f64 = 0.4;
 
 #[derive(Default)]
 struct Frame {
-    /// Of the frame itself.
+    /// The value of the frame itself.
     own: f64,
-    /// With everything below it.
+    /// The value with everything below it.
     total: f64,
     below: BTreeMap<String, Frame>,
 }

@@ -195,7 +195,7 @@ fn unread(side: &str, traces: &[String], problem: Problem) -> Outcome {
     Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict }
 }
 
-/// What is written is nothing that is read.
+/// Refuses a command whose output is one of the files that it reads.
 fn apart(suite: &Suite, args: &CheckArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(&args.open);
     inputs.traces(&args.baseline, &args.open);

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     destination.commit()
 }
 
-/// What is written is nothing that is read.
+/// Refuses a command whose output is one of the files that it reads.
 fn apart(question: &Question, open: &OpenArgs, args: &QueryArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(open);
     inputs.folders(&library::directories(&args.library));

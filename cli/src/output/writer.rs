@@ -35,7 +35,7 @@ impl Default for Preparation {
 
 /// A format that rows are written in.
 pub(crate) trait Output {
-    /// What is done before the first result begins.
+    /// What the query must be changed to, and which others must run, before the first result begins.
     fn preparation(&self) -> Preparation {
         Preparation::default()
     }

@@ -146,7 +146,7 @@ pub(crate) fn section(
     Ok(Section { pictures, rows: html::body(&rows.join("\n")) })
 }
 
-/// What is written is nothing that is read.
+/// Refuses a command whose output is one of the files that it reads.
 fn apart(parts: &[template::Part], args: &ReportArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(&args.open);
     inputs.folders(&library::directories(&args.library));

@@ -38,7 +38,7 @@ const ALL_ROWS: u16 = u16::MAX;
 struct Gathered {
     schema: Option<SchemaRef>,
     batches: Vec<RecordBatch>,
-    /// Of the batches, and of the columns that they become.
+    /// The memory of the batches, and of the columns that they become.
     memory: MemoryReservation,
 }
 

@@ -45,7 +45,7 @@ impl BusyLanes {
         self.covering[last] -= 1.0;
     }
 
-    /// Those of two parts of the lanes.
+    /// The sum of two parts of the lanes.
     pub(super) fn plus(mut self, other: &BusyLanes) -> BusyLanes {
         self.ticks.iter_mut().zip(&other.ticks).for_each(|(ticks, others)| *ticks += others);
         self.covering.iter_mut().zip(&other.covering).for_each(|(covering, others)| *covering += others);

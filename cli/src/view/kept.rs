@@ -90,7 +90,7 @@ type RecentBlock = (usize, Arc<Vec<RowSpan>>);
 /// Times that any run has.
 pub(super) const TIMES: RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 
-/// What is known of them without reading a block.
+/// The end of the file: what is known of the lanes without reading a block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {
@@ -109,7 +109,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of tasks from the first start to the last finish.
+    /// The grid for tasks between a first start and a last finish.
     fn of((first, last): (i64, i64)) -> Grid {
         Grid { origin: first, coarsest: (first.abs_diff(last) / COARSEST_BINS).max(1).ilog2() }
     }

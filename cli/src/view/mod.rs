@@ -121,7 +121,7 @@ struct Part {
 }
 
 type Shared = State<Arc<Page>>;
-/// What stands behind `?`.
+/// The parameters of a request, which stand behind `?`.
 type Given = Query<HashMap<String, String>>;
 
 fn router(page: Arc<Page>, token: &Token) -> Router {

@@ -284,7 +284,7 @@ impl Model {
         Ok(known.with(kept, Some(memory)))
     }
 
-    /// What was kept the last time.
+    /// The model that an earlier page kept beside the store, if it is there and sound.
     fn found(beside: &Beside) -> Option<Model> {
         let (kept, known): (KeptLanes, Known) = KeptLanes::open(beside.find()?)?;
         let is_sound = known.is_sound() && known.lanes.len() == kept.lanes();

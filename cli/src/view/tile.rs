@@ -17,7 +17,7 @@ use super::model::{Frame, Model, ROWS_MAX};
 use super::wire::Columns;
 use crate::errors::Failure;
 
-/// What is asked.
+/// The request for a tile.
 pub(super) struct Asked {
     pub(super) from: i64,
     pub(super) to: i64,
@@ -80,7 +80,7 @@ struct Group {
 /// Cuts a tile; `None` when a bin would be longer, or an instant greater, than a BIGINT.
 ///
 /// # Errors
-/// What is kept on disk cannot be read.
+/// The rows are on disk and cannot be read.
 pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Result<Option<Cut>, Failure> {
     let model = frame.model;
     let mut found = Found::default();

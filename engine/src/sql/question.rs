@@ -73,7 +73,7 @@ impl Visitor for Nested {
 /// Refuses a plan that does anything but answer, anywhere in its tree, subqueries included.
 ///
 /// # Errors
-/// What it would do.
+/// The plan would do more than answer; the error says what.
 pub fn must_only_ask(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| match node {
         LogicalPlan::Projection(_)

@@ -129,7 +129,7 @@ fn with_inputs(plan: Plan, inputs: Vec<Plan>) -> Result<Plan> {
     plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
-/// What is still said of the rows.
+/// Which properties of the rows are still claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// All but which columns are unique.

@@ -98,7 +98,7 @@ impl Unfinished {
         OpenOptions::new().read(true).write(true).open(self.file.path())
     }
 
-    /// It is whole, and found from now on.
+    /// Gives the complete file its name: it is found from now on.
     ///
     /// # Errors
     /// The system's; a full disk.

@@ -22,7 +22,7 @@ use crate::tables::Table;
 pub(super) struct Told {
     /// Its name in the file.
     pub(super) name: &'static str,
-    /// What stands there for NULL.
+    /// The value that stands for NULL in the file.
     pub(super) mark: i64,
     /// The sum of these, or the value of the only one.
     pub(super) of: &'static [&'static str],

@@ -40,7 +40,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// Of the values of both.
+    /// What is known of the values of both together.
     pub(super) fn or(self, other: Known) -> Known {
         match (self, other) {
             (Known::Null, known) | (known, Known::Null) => known,
@@ -49,7 +49,7 @@ impl Known {
         }
     }
 
-    /// Of the sums of one value each.
+    /// What is known of sums of a value of each.
     pub(super) fn plus(self, other: Known) -> Known {
         match (self, other) {
             (Known::Null, _) | (_, Known::Null) => Known::Null,

@@ -18,9 +18,9 @@ use crate::trace::{Finding, NamedRun, Run, RunInfo, Severity, Stage, Stat};
 /// What a commit says of the rows of a run.
 #[derive(Default)]
 pub(super) struct WrittenRun {
-    /// Where they are.
+    /// Where the rows are.
     pub(super) parts: Vec<Part>,
-    /// What they are.
+    /// What the rows are.
     pub(super) facts: Facts,
 }
 

@@ -27,7 +27,7 @@ pub struct Collected {
 /// matter to the store.
 ///
 /// # Errors
-/// It names none; the store cannot be written.
+/// The pattern names no run; the store cannot be written.
 pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), ImportError> {
     existing(root)?;
     let mut names = Vec::new();

@@ -460,7 +460,7 @@ fn read_remote(root: &Path, deadline: Deadline) -> Result<Option<State>, ImportE
     State { checkpoint: last.checkpoint, ..State::default() }.apply(steps).map(Some)
 }
 
-/// What stands before the body, up to the checksum.
+/// The text of a commit before its body, up to the checksum.
 fn head() -> String {
     format!("{{\"tq store\":{VERSION},\"crc32\":\"")
 }

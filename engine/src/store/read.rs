@@ -149,7 +149,7 @@ impl TableFile {
         &self.path
     }
 
-    /// The same file, which nobody removes while it lives.
+    /// The same file, which is not removed while this value lives.
     pub(super) fn held_by(self, lock: Arc<File>) -> TableFile {
         TableFile { _lock: Some(lock), ..self }
     }

@@ -87,9 +87,9 @@ pub struct Part {
 /// What a column of a chunk adds to memory.
 #[derive(Default)]
 struct Bytes {
-    /// Of the chunk alone.
+    /// Bytes of the chunk alone.
     own: usize,
-    /// Of what chunks share.
+    /// Bytes that chunks share.
     shared: usize,
 }
 
@@ -208,7 +208,7 @@ impl RunBuilder {
     fn append_rows(&mut self, given: Rows) -> Result<usize, ImportError> {
         let table = given.table;
         if table == Table::Locations {
-            // What was given before stands before.
+            // Locations that were given one by one before these come first.
             self.append_waiting_locations()?;
         }
         let Some(rows) = given.count() else {

@@ -77,7 +77,7 @@ pub(crate) trait RowsElsewhere: Any + Debug + Send + Sync {
     /// The first time that then lies beyond `reach`.
     fn rescale(&mut self, factor: i64, reach: &Range<i64>) -> Result<(), i64>;
 
-    /// The same rows.
+    /// Another handle to the same rows.
     fn again(&self) -> Box<dyn RowsElsewhere>;
 }
 

@@ -126,7 +126,7 @@ impl Spill {
         self.above
     }
 
-    /// What was read is not what was written.
+    /// The error for bytes that are not those that were written.
     pub(crate) fn damaged(&self, error: impl std::fmt::Display) -> ImportError {
         self.internal(DataFusionError::Internal(format!("what waited on disk: {error}")))
     }

@@ -32,7 +32,7 @@ pub(super) enum Stop {
     Cut {
         /// The byte at which they end.
         at: u64,
-        /// What is not whole.
+        /// What broke off.
         inside: String,
     },
     /// Nothing sensible can be said of the rest.

@@ -19,7 +19,7 @@ pub(super) enum Object {
     Integer(i64),
     Double(f64),
     Text(Rc<str>),
-    /// Of plain objects.
+    /// A list of plain objects.
     List(Vec<Object>),
     Other,
 }

@@ -228,11 +228,11 @@ struct Reader<'a> {
     source: &'a Source,
     window: Window,
     delimiter: u8,
-    /// Of the next record, from 1.
+    /// The line of the next record, from 1.
     line: u64,
     fields: Vec<Field>,
     columns: Vec<StringBuilder>,
-    /// Of each record of the batch.
+    /// The line of each record of the batch.
     lines: Vec<u64>,
     /// Text in the batch.
     bytes: usize,
