@@ -20,7 +20,7 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::{
-    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, on_lanes, reach_out, sort_lane,
+    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, extend_reaches, on_lanes, sort_lane,
 };
 use crate::relation::call::Call;
 use crate::relation::parts::{InputPlan, Parts, Share};
@@ -121,7 +121,7 @@ impl RelationFunction for Gaps {
         let mut reaches = HashMap::new();
         if call.options.flag("ends")? {
             while let Some([tasks]) = parts.next(call, &mut runs)? {
-                reach_out(tasks, Nulls::NoLane, &mut reaches)?;
+                extend_reaches(tasks, Nulls::NoLane, &mut reaches)?;
             }
             parts.rewind();
         }

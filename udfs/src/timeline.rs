@@ -20,7 +20,7 @@ use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::bins::{BINS_MAX, Edges, within};
-use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, reach_out, sort_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, extend_reaches, on_lanes, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Ties;
@@ -128,7 +128,7 @@ impl RelationFunction for Timeline {
         let mut parts = Parts::read(call, &[plan])?;
         let mut reaches = HashMap::new();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
-            reach_out(tasks, Nulls::OneLane, &mut reaches)?;
+            extend_reaches(tasks, Nulls::OneLane, &mut reaches)?;
         }
         parts.rewind();
         let mut counts = Counts::default();
