@@ -225,7 +225,7 @@ fn summary(mut values: Vec<f64>) -> Summary {
     let low = values.iter().find(inside).copied().unwrap_or(first);
     let high = values.iter().rev().find(inside).copied().unwrap_or(third);
     let outliers = values.iter().copied().filter(|value| !(first - reach..=third + reach).contains(value)).collect();
-    // With few values a quartile between two of them may lie outside of what is inside.
+    // With few values, an interpolated quartile may lie beyond the last value within the whiskers' reach.
     Summary { count: values.len(), low: low.min(first), first, median, third, high: high.max(third), outliers }
 }
 

@@ -250,7 +250,7 @@ impl Gantt {
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {
-        // Tasks of a lane often come in a row: the last lane is asked before the table.
+        // Tasks of a lane often come one after the other: look at the last lane before the table.
         if let Some(last) = self.lanes.last()
             && last.location == location
             && last.run == run

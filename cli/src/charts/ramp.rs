@@ -72,7 +72,7 @@ impl Palette {
 pub(super) struct Range {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// Whether shades are steps of a factor. `from` is above zero then, and what is less has the palest shade.
+    /// Whether the scale is logarithmic. `from` is above zero then, and lesser values have the palest shade.
     pub(super) is_log: bool,
 }
 

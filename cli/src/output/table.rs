@@ -39,7 +39,7 @@ use crate::text::words::plural;
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;
-/// So many cut texts of a column are told apart.
+/// The most cut texts of a column that are remembered, so that no two are cut to the same.
 const CUTS_REMEMBERED: usize = 10_000;
 /// A text column is not made narrower than this; before, columns are left out.
 const TEXT_MIN: usize = 8;

@@ -171,7 +171,7 @@ impl Piece {
         Ok(Some(Piece { from, to, summed, names, data: packed(&columns.finish())? }))
     }
 
-    /// Its halves; none of what is exact, or where a bin is a tick already.
+    /// Its halves; none where it is exact, or where a bin is a single tick already.
     fn halves(&self, model: &Model) -> Result<Vec<Piece>, Failure> {
         if self.summed == 0 || self.from.abs_diff(self.to) <= BINS as u64 {
             return Ok(Vec::new());

@@ -108,7 +108,7 @@ impl Tasks {
                     lanes.len() as u32 - 1
                 })
             });
-            // What never ended is drawn to the end.
+            // A task that never ended is drawn to the end.
             spans[number as usize].push(LaneSpan::new(task.start, task.finish.unwrap_or(last), row as u32));
         }
         spans

@@ -290,7 +290,7 @@ impl KeptLanes {
             .find(|row| self.is_there(lane, *row, task, tick).is_some_and(|is_there| is_there))
     }
 
-    /// Whether a task of a row has a tick, or ends there. What is asked next is mostly near it, so blocks are kept.
+    /// Whether a task of a row has a tick, or ends there. The next look-up is mostly near, so blocks are kept.
     fn is_there(&self, lane: usize, row: usize, task: i64, tick: i64) -> Option<bool> {
         let blocks = &self.row(lane, row)?.tasks;
         let mut number = blocks.partition_point(|block| block.until < tick);

@@ -43,6 +43,6 @@ pub(super) fn wait<T: Send + 'static>(
     task.abort();
     received.or_else(|_| {
         deadline.check(path)?;
-        Err(ImportError::internal(path, datafusion::error::DataFusionError::Internal("a request panicked".to_owned())))
+        Err(ImportError::Internal { path: path.to_owned(), what: "a request panicked".to_owned() })
     })
 }

@@ -250,8 +250,8 @@ fn plan_option(
     Ok(constant(&value, context.context_provider().options()).unwrap_or(value))
 }
 
-/// What an option comes to. Some functions have no value of their own and are others after planning (`coalesce`, `now()`), others want their
-/// arguments in their types (`ms(NULL)`); an option is needed before. `None`: it is no constant, or an error, which is told where its value is asked.
+/// The value of an option, which is needed before planning ends. So functions that planning replaces (`coalesce`, `now()`) are replaced here,
+/// and arguments are cast (`ms(NULL)`). `None`: it is no constant, or an error, which is reported where the value is used.
 fn constant(value: &Expr, options: &ConfigOptions) -> Option<Expr> {
     let is_later = |part: &Expr| Ok(matches!(part, Expr::Placeholder(_) | Expr::ScalarSubquery(_)));
     if value.exists(is_later).unwrap_or(true) {
