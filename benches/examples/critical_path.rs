@@ -20,12 +20,14 @@ use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use tq_benches::random::Random;
 use tq_engine::sql;
 
 fn main() {
     let mut sizes = std::env::args().skip(1).map(|size| size.parse::<usize>().unwrap());
     let (tasks, links) = (sizes.next().unwrap_or(5_000_000), sizes.next().unwrap_or(20_000_000));
-    let durations: Vec<i64> = random(1).take(tasks).map(|number| (number % 1_000) as i64).collect();
+    let mut numbers = Random::new(1);
+    let durations: Vec<i64> = (0..tasks).map(|_| (numbers.bits() % 1_000) as i64).collect();
     println!("{tasks} tasks, {links} links; CPU seconds");
     println!("{:<24} {:>10} {:>10} {:>10} {:>8} {:>8}", "links", "times only", "with path", "SQL", "÷ times", "÷ path");
     for (locality, window) in [("near", 64), ("far", u64::MAX)] {
@@ -53,12 +55,12 @@ fn main() {
 
 /// Pairs of task positions, sorted by target.
 fn make_links(tasks: usize, links: usize, window: u64) -> Vec<(u32, u32)> {
-    let mut numbers = random(2);
+    let mut numbers = Random::new(2);
     let per_task = links.div_ceil(tasks.max(2) - 1);
     let mut made = Vec::with_capacity(links);
     for target in 1..tasks as u64 {
         for _ in 0..per_task.min(links - made.len()) {
-            let back = numbers.next().unwrap() % target.min(window);
+            let back = numbers.bits() % target.min(window);
             made.push(((target - 1 - back) as u32, target as u32));
         }
     }
@@ -106,12 +108,12 @@ fn id(task: u32) -> i64 {
 
 fn arrange(durations: &[i64], links: &[(u32, u32)], order: &str) -> (Vec<i64>, Vec<(u32, u32)>) {
     let (mut durations, mut links) = (durations.to_vec(), links.to_vec());
-    let mut numbers = random(3);
+    let mut numbers = Random::new(3);
     match order {
         "by source" => links.sort_unstable(),
         "shuffled" => {
             for place in (1..links.len()).rev() {
-                links.swap(place, (numbers.next().unwrap() % (place as u64 + 1)) as usize);
+                links.swap(place, (numbers.bits() % (place as u64 + 1)) as usize);
             }
         }
         "some backwards" => {
@@ -185,15 +187,4 @@ fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
     Some((fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?) / 100.0)
-}
-
-/// The numbers of splitmix64.
-fn random(seed: u64) -> impl Iterator<Item = u64> {
-    let mut state = seed;
-    std::iter::from_fn(move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Some(mixed ^ (mixed >> 31))
-    })
 }

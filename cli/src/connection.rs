@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
     told: Option<HashSet<String>>,
-    /// Notes for somebody else than the terminal.
+    /// Notes that are collected instead of printed on the terminal.
     kept: Option<Vec<String>>,
     running: Running,
 }
@@ -68,7 +68,7 @@ impl Connection {
         Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
     }
 
-    /// From now on, what runs also ends when it is told that nobody waits for it any more.
+    /// From now on a query also ends when `abandoned` is notified: nobody waits for its answer any more.
     pub(crate) fn until(&mut self, abandoned: Arc<Notify>) {
         self.runtime.until(abandoned);
     }

@@ -1,4 +1,4 @@
-//! The numbers of two answers that `tq check` and `tq diff` compare: whole numbers and decimals keep all their digits, others are DOUBLEs.
+//! Numbers that `tq check` and `tq diff` compare: whole numbers and decimals keep all their digits, others are DOUBLEs.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -10,7 +10,7 @@ use tq_udfs::ticks::{Tick, mean_time_text, time_text};
 /// A number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Figure {
-    /// So many units of so many digits behind the point.
+    /// A number of units of 10^-`scale`.
     Exact {
         units: i128,
         scale: u8,

@@ -28,8 +28,8 @@ use crate::errors::{Failure, Problem};
 const WATCHED_FROM: u64 = 256_000_000;
 /// What is allowed beside a quarter more than the limit: the program itself, and what allocators keep.
 const ALLOWANCE: u64 = 60_000_000;
-/// Each thread beyond so many has values in its hands, and keeps the watch from its core: it rings so much earlier for each, and so much
-/// for all.
+/// Each thread beyond `FEW_THREADS` holds values that no pool knows, and competes with the watch for a core. So it rings earlier, by
+/// `FOR_A_THREAD` bytes for each of them and by at most `FOR_THREADS` for all.
 const FEW_THREADS: u64 = 8;
 const FOR_A_THREAD: u64 = 1_500_000;
 const FOR_THREADS: u64 = 60_000_000;
@@ -52,7 +52,7 @@ pub(crate) type LastWords = Box<dyn FnOnce(Problem) + Send>;
 
 static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
 
-/// From now on, these are they.
+/// Sets what is done before the process ends early; `None` for nothing.
 pub(crate) fn last_words(words: Option<LastWords>) {
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
@@ -89,7 +89,7 @@ struct Watch {
     bell: watch::Sender<u64>,
 }
 
-/// From now on queries run on so many threads.
+/// Sets the number of threads on which queries run from now on.
 pub(crate) fn on_threads(threads: usize) {
     THREADS.store(threads as u64, Ordering::Relaxed);
 }
@@ -188,7 +188,7 @@ impl Watch {
             let limit = self.limit.load(Ordering::SeqCst);
             let Some(bytes) = anonymous_bytes().filter(|bytes| limit > 0 && *bytes > line(limit)) else { continue };
             if bytes > line(limit) + WHILE_STOPPING || self.heard.load(Ordering::SeqCst) == 0 {
-                // What the allocator keeps is nobody's.
+                // Memory that the allocator merely keeps does not count: it is given back first.
                 give_back();
                 if anonymous_bytes().is_some_and(|bytes| bytes > line(limit)) {
                     self.end(bytes, None);

@@ -103,7 +103,7 @@ pub(crate) fn tell(runs: &[RunSummary]) {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             terminal::warning(&summary);
         }
-        // A wrong guess makes all answers wrong by a thousand; and nobody runs another program in silence.
+        // Always told: a wrong guess of a unit makes all answers wrong by a factor of a thousand, and so is running another program.
         for told in run.stats.iter().filter(|stat| TOLD.contains(&stat.finding.what)) {
             notes += 1;
             if notes <= NOTES_SHOWN {
@@ -120,7 +120,7 @@ pub(crate) fn tell(runs: &[RunSummary]) {
 /// Findings that are said at once, though nothing was lost.
 const TOLD: [&str; 2] = ["time_unit_guessed", "exported_by_nsys"];
 
-/// Of stores with thousands of runs, so many are said.
+/// The most notes that are printed: a store may have thousands of runs.
 const NOTES_SHOWN: usize = 8;
 
 /// A session without traces: functions and empty tables.

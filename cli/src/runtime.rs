@@ -20,7 +20,7 @@ use crate::{memory, timeout};
 
 /// How long a query may take to stop before its runtime is abandoned.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// Answers on their way between the query and whoever prints them.
+/// Batches that may wait between the query and the output.
 const IN_FLIGHT: usize = 4;
 /// Deep plans recurse; optimisation off, they need more than tokio's 2 MiB. Pages that are not touched cost nothing.
 const STACK_BYTES: usize = 256 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct QueryRuntime {
     queries: Option<Runtime>,
     front: Runtime,
     interrupts: &'static Interrupts,
-    /// Whoever asked may go away.
+    /// Notified when the client that asked has gone away.
     abandoned: Option<Arc<Notify>>,
 }
 
@@ -47,7 +47,7 @@ impl QueryRuntime {
         QueryRuntime::new(self.threads)
     }
 
-    /// From now on, what runs also ends, as by Ctrl-C, when it is told that nobody waits for it any more.
+    /// From now on a query also ends, as by Ctrl-C, when `abandoned` is notified: nobody waits for its answer any more.
     pub(crate) fn until(&mut self, abandoned: Arc<Notify>) {
         self.abandoned = Some(abandoned);
     }

@@ -46,7 +46,7 @@ pub(crate) struct Interrupts {
     armed: AtomicU64,
     /// Whether Ctrl-C is meant for another program, a pager.
     ignored: AtomicBool,
-    /// Presses that somebody was asked to answer and has not.
+    /// Presses of Ctrl-C that were passed on and have not been handled yet.
     pending: AtomicU64,
 }
 

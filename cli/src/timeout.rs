@@ -32,7 +32,7 @@ static LIMIT: OnceLock<Duration> = OnceLock::new();
 /// When questions that share a limit are late.
 static SHARED_END: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// From now on, questions of this process end after so long.
+/// Sets the limit for the questions of this process.
 pub(crate) fn start(args: TimeoutArgs) {
     if let Some(limit) = args.timeout {
         // One command is run, once.

@@ -226,7 +226,7 @@ macro_rules! args {
     };
 }
 
-/// The tables that importers fill: `Table STATIC "name" "description" [what nobody gives] { column: kind "description"; … }`.
+/// The tables that importers fill: `Table STATIC "name" "description" [columns that no importer gives] { column: kind "description"; … }`.
 /// Makes the documentation of each, and a struct of its name: rows for it, with a field per column, absent unless given.
 macro_rules! filled {
     ($($table:ident $spec:ident $name:literal $description:literal [$($own:expr),*] {

@@ -164,3 +164,32 @@ pub fn records(text: &str) -> Vec<BTreeMap<String, String>> {
     let header = rows.next().expect("a header");
     rows.map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
+
+/// Random numbers that are the same on every machine: SplitMix64.
+pub struct Random(u64);
+
+impl Random {
+    /// A sequence of its own for each seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// A number below `limit`; 0 below 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) % limit.max(1) as u64) as usize
+    }
+
+    /// A range within `0..length`, of at most 200.
+    pub fn range(&mut self, length: usize) -> std::ops::Range<usize> {
+        let start = self.below(length);
+        start..start + self.below((length - start).min(200) + 1)
+    }
+
+    /// One of the items; there is at least one.
+    pub fn of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}

@@ -12,28 +12,7 @@ use tempfile::NamedTempFile;
 use tq_engine::importers::examine::examine;
 use tq_engine::queries::library;
 use tq_engine::trace::Source;
-use tq_tests::fixture;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) % limit.max(1) as u64) as usize
-    }
-
-    fn range(&mut self, length: usize) -> std::ops::Range<usize> {
-        let start = self.below(length);
-        start..start + self.below((length - start).min(200) + 1)
-    }
-
-    fn of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
-}
+use tq_tests::{Random, fixture};
 
 /// The words of a fuzzer's dictionary.
 fn words(target: &str) -> Vec<Vec<u8>> {
@@ -239,7 +218,7 @@ fn mutations_are_answers_or_errors(target: &str, rounds: u64) {
         }
     }
     for round in first..first + rounds {
-        let bytes = mutated(&mut Random(round << 20), &seeds, &words);
+        let bytes = mutated(&mut Random::new(round << 20), &seeds, &words);
         check(&bytes, &|| format!("TQ_FUZZ_FIRST={round}"));
     }
 }

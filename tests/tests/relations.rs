@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::prelude::SessionContext;
 use serde_json::value::RawValue;
 use tq_engine::session::Session;
-use tq_tests::{cells, csv, records, shared, text_of, wait};
+use tq_tests::{Random, cells, csv, records, shared, text_of, wait};
 
 fn ask(session: &SessionContext, sql: &str) -> Vec<Vec<String>> {
     let answer = wait(crate::slt::answer(session, sql));
@@ -333,17 +333,6 @@ const CALLS: [&str; 18] = [
     "what_if(tasks, links, (SELECT run, task, duration / 2 AS duration FROM tasks WHERE task % 4 = 0))",
 ];
 
-/// The numbers of splitmix64, each below a bound.
-fn random(seed: u64) -> impl FnMut(u64) -> i64 {
-    let mut state = seed;
-    move |bound| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound) as i64
-    }
-}
-
 /// A task: number, start, finish, location, name, duration.
 type MadeUp = (i64, Option<i64>, Option<i64>, i64, i64, i64);
 
@@ -352,7 +341,8 @@ type MadeUp = (i64, Option<i64>, Option<i64>, i64, i64, i64);
 fn register_traces(session: &SessionContext, seed: u64, rows: usize, cut: bool) {
     use datafusion::arrow::compute::take;
     use datafusion::datasource::MemTable;
-    let mut random = random(seed);
+    let mut numbers = Random::new(seed);
+    let mut random = |limit| numbers.below(limit) as i64;
     let run = |task: i64| ["a", "b", "c"][(task % 3) as usize];
     let some = |value: i64, null: bool| (!null).then_some(value);
     let mut tasks: Vec<MadeUp> = vec![];

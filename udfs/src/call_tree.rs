@@ -28,7 +28,7 @@ use crate::lanes::open::Open;
 use crate::lanes::words::{Words, WordsReading};
 use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, sort_lane};
 use crate::relation::call::{Call, Work, column};
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
@@ -117,8 +117,8 @@ impl RelationFunction for CallTree {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
-        let mut parts = Parts::read(call, &[ask])?;
+        let plan = InputPlan { input: "tasks", share, row_bytes: TASK_BYTES };
+        let mut parts = Parts::read(call, &[plan])?;
         let mut words = Words::default();
         let mut trees: Vec<Tree> = vec![];
         let (mut counts, mut crossing) = (Counts::default(), 0);

@@ -27,7 +27,7 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::graph::NONE;
 use crate::lanes::{BYTES_ON_LANE, ByLane, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::{Call, Options, column};
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -135,7 +135,7 @@ impl RelationFunction for ClusterView {
         };
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let mut parts = Parts::read(call, &[Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE }])?;
+        let mut parts = Parts::read(call, &[InputPlan { input: "tasks", share, row_bytes: BYTES_ON_LANE }])?;
         let left_out = call.input("tasks")?.0.left_out();
         call.work.note_count(
             left_out,

@@ -30,7 +30,7 @@ use crate::lanes::words::{Words, WordsReading};
 use crate::lanes::{Lanes, Nulls};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Share};
+use crate::relation::parts::{InputPlan, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -146,8 +146,9 @@ impl RelationFunction for ComponentMetrics {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let question = Question::of(call)?;
-        let tasks = Ask { input: "tasks", share: Share::Runs, row_bytes: size_of::<u32>() + size_of::<Sort>() };
-        let parents = Ask { input: "parents", share: Share::Runs, row_bytes: size_of::<i64>() };
+        let tasks =
+            InputPlan { input: "tasks", share: Share::Runs, row_bytes: size_of::<u32>() + size_of::<TaskClass>() };
+        let parents = InputPlan { input: "parents", share: Share::Runs, row_bytes: size_of::<i64>() };
         let mut parts = ByRun::read(call, &[tasks, parents])?;
         let (mut left_out, mut lost_parents) = (0, 0);
         while parts.next(call)? {
@@ -178,7 +179,7 @@ fn of_part(call: &mut Call, question: &Question, runs: &mut Runs, tasks: &Rows) 
     let mut lanes = Lanes::new();
     let lane_of = lanes.number(tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
     let scopes = Scopes::of(&lanes, question.rules)?;
-    let sorts = sorts(tasks, call)?;
+    let classes = classes(tasks, call)?;
     let mut lost_parents = 0u64;
     for run in runs.in_order() {
         let Some((from, to)) = question.window(tasks, run)? else { continue };
@@ -186,7 +187,8 @@ fn of_part(call: &mut Call, question: &Question, runs: &mut Runs, tasks: &Rows) 
         let bytes = own.len() * question.bins * (size_of::<Bin>() + ROW_BYTES);
         call.work.grow(bytes)?;
         let parents = Parents::of(&parents, run, call)?;
-        let of_run = OfRun { tasks, lane_of: &lane_of, sorts: &sorts, parents: &parents, scopes: &scopes, own: &own };
+        let of_run =
+            OfRun { tasks, lane_of: &lane_of, classes: &classes, parents: &parents, scopes: &scopes, own: &own };
         let runs = (&*runs, run);
         let lost = match question.rules {
             Rules::Plain => {
@@ -427,7 +429,7 @@ fn add<T: Place>(bins: &mut [Bin], axis: &Axis<T>, (start, finish): (T, T), mean
 
 /// What a task counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum TaskClass {
     Other,
     ReqIn,
     ReqOut,
@@ -435,14 +437,14 @@ enum Sort {
     IncomingResponse,
 }
 
-/// The sort of each task.
-fn sorts(tasks: &Rows, call: &mut Call) -> Result<Vec<Sort>> {
-    call.work.grow(tasks.len() * size_of::<Sort>())?;
+/// The class of each task.
+fn classes(tasks: &Rows, call: &mut Call) -> Result<Vec<TaskClass>> {
+    call.work.grow(tasks.len() * size_of::<TaskClass>())?;
     let (mut kinds, mut names) = (Words::default(), Words::default());
     let (mut reading_kinds, mut reading_names) = (WordsReading::default(), WordsReading::default());
     // By number of the kind and of the name.
-    let (mut of_kind, mut of_name): (Vec<Option<Sort>>, Vec<Sort>) = (vec![], vec![]);
-    let mut sorts = Vec::with_capacity(tasks.len());
+    let (mut of_kind, mut of_name): (Vec<Option<TaskClass>>, Vec<TaskClass>) = (vec![], vec![]);
+    let mut classes = Vec::with_capacity(tasks.len());
     let (mut kind_numbers, mut name_numbers) = (vec![], vec![]);
     for batch in tasks.batches() {
         kind_numbers.clear();
@@ -453,38 +455,38 @@ fn sorts(tasks: &Rows, call: &mut Call) -> Result<Vec<Sort>> {
         if let Some(column) = batch.batch.column_by_name("name") {
             names.number(&mut reading_names, column, &mut name_numbers)?;
         }
-        of_kind.extend((of_kind.len()..kinds.len()).map(|kind| sort_of_kind(kinds.text(kind as u32))));
-        of_name.extend((of_name.len()..names.len()).map(|name| sort_of_buffered(names.text(name as u32))));
-        let sort = |(row, kind): (usize, &u32)| match *kind {
-            NONE => Sort::Other,
+        of_kind.extend((of_kind.len()..kinds.len()).map(|kind| class_of_kind(kinds.text(kind as u32))));
+        of_name.extend((of_name.len()..names.len()).map(|name| class_of_name(names.text(name as u32))));
+        let class = |(row, kind): (usize, &u32)| match *kind {
+            NONE => TaskClass::Other,
             kind => of_kind[kind as usize].unwrap_or_else(|| {
                 let name = name_numbers.get(row).filter(|name| **name != NONE);
-                name.map_or(Sort::Other, |name| of_name[*name as usize])
+                name.map_or(TaskClass::Other, |name| of_name[*name as usize])
             }),
         };
-        sorts.extend(kind_numbers.iter().enumerate().map(sort));
+        classes.extend(kind_numbers.iter().enumerate().map(class));
     }
-    Ok(sorts)
+    Ok(classes)
 }
 
 /// `None`: the name decides.
-fn sort_of_kind(kind: &str) -> Option<Sort> {
+fn class_of_kind(kind: &str) -> Option<TaskClass> {
     match kind {
-        "req_in" => Some(Sort::ReqIn),
-        "req_out" => Some(Sort::ReqOut),
+        "req_in" => Some(TaskClass::ReqIn),
+        "req_out" => Some(TaskClass::ReqOut),
         "incoming_buffer" => None,
-        _ => Some(Sort::Other),
+        _ => Some(TaskClass::Other),
     }
 }
 
-fn sort_of_buffered(name: &str) -> Sort {
+fn class_of_name(name: &str) -> TaskClass {
     let name = name.to_ascii_lowercase();
     if name.ends_with("req") || name.ends_with("request") {
-        Sort::IncomingRequest
+        TaskClass::IncomingRequest
     } else if name.ends_with("rsp") || name.ends_with("response") {
-        Sort::IncomingResponse
+        TaskClass::IncomingResponse
     } else {
-        Sort::Other
+        TaskClass::Other
     }
 }
 
@@ -564,7 +566,7 @@ impl Parents {
 struct OfRun<'a> {
     tasks: &'a Rows,
     lane_of: &'a [u32],
-    sorts: &'a [Sort],
+    classes: &'a [TaskClass],
     parents: &'a Parents,
     scopes: &'a Scopes,
     own: &'a [u32],
@@ -593,8 +595,8 @@ fn measure<T: Place>(
         let (starts, finishes) = (stretch.values("start")?, stretch.values("finish")?);
         let parents = if tasks.has("parent") { Some(stretch.integers("parent")?) } else { None };
         for (row, number) in stretch.numbers().enumerate() {
-            let (lane, sort) = (of_run.lane_of[number], of_run.sorts[number]);
-            let parent = parents.as_ref().filter(|parents| sort == Sort::ReqIn && parents.is_valid(row));
+            let (lane, class) = (of_run.lane_of[number], of_run.classes[number]);
+            let parent = parents.as_ref().filter(|parents| class == TaskClass::ReqIn && parents.is_valid(row));
             let since = parent.and_then(|parents| {
                 let start = of_run.parents.start(parents.value(row));
                 lost += u64::from(start.is_none());
@@ -609,7 +611,7 @@ fn measure<T: Place>(
                     Rules::Plain => since.map(&place),
                     Rules::V3 => Some(place(since.unwrap_or(0))),
                 },
-                sort,
+                class,
             };
             for scope in &scopes.of_lane[lane as usize] {
                 let first = places[*scope as usize] * count;
@@ -641,7 +643,7 @@ struct Task<T> {
     latency: f64,
     /// Since when a request waits to be taken in.
     waits_since: Option<T>,
-    sort: Sort,
+    class: TaskClass,
 }
 
 impl<T: Place> Task<T> {
@@ -649,12 +651,12 @@ impl<T: Place> Task<T> {
     fn count(&self, bins: &mut [Bin], axis: &Axis<T>, rules: Rules) {
         let span = (self.start, self.finish);
         add(bins, axis, span, Mean::ConcurrentTask);
-        match self.sort {
-            Sort::Other => {}
-            Sort::ReqOut => add(bins, axis, span, Mean::PendingReqOut),
-            Sort::IncomingRequest => add(bins, axis, span, Mean::RequestBuffer),
-            Sort::IncomingResponse => add(bins, axis, span, Mean::ResponseBuffer),
-            Sort::ReqIn => {
+        match self.class {
+            TaskClass::Other => {}
+            TaskClass::ReqOut => add(bins, axis, span, Mean::PendingReqOut),
+            TaskClass::IncomingRequest => add(bins, axis, span, Mean::RequestBuffer),
+            TaskClass::IncomingResponse => add(bins, axis, span, Mean::ResponseBuffer),
+            TaskClass::ReqIn => {
                 if let Some(bin) = axis.bin_of_instant(self.start, rules) {
                     bins[bin].arrived += 1;
                 }
@@ -747,7 +749,7 @@ mod tests {
                     finish: start + length,
                     latency: *length as f64,
                     waits_since: Some(start - 3),
-                    sort: Sort::ReqIn,
+                    class: TaskClass::ReqIn,
                 };
                 task.count(&mut found, &axis, Rules::Plain);
             }
@@ -772,7 +774,7 @@ mod tests {
             let mut found = vec![Bin::default(); bins];
             for start in &starts {
                 let start = *start as f64;
-                let task = Task { start, finish: start, latency: 0.0, waits_since: None, sort: Sort::ReqIn };
+                let task = Task { start, finish: start, latency: 0.0, waits_since: None, class: TaskClass::ReqIn };
                 task.count(&mut found, &axis, Rules::V3);
             }
             for (bin, edges) in found.iter().zip(axis.edges.windows(2)) {
@@ -784,14 +786,14 @@ mod tests {
 
     #[test]
     fn names_tell_requests_from_responses() {
-        for (name, sort) in [
-            ("ReadReq", Sort::IncomingRequest),
-            ("MapWGrequest", Sort::IncomingRequest),
-            ("DataReadyRsp", Sort::IncomingResponse),
-            ("Response", Sort::IncomingResponse),
-            ("AssembledMsg", Sort::Other),
+        for (name, class) in [
+            ("ReadReq", TaskClass::IncomingRequest),
+            ("MapWGrequest", TaskClass::IncomingRequest),
+            ("DataReadyRsp", TaskClass::IncomingResponse),
+            ("Response", TaskClass::IncomingResponse),
+            ("AssembledMsg", TaskClass::Other),
         ] {
-            assert_eq!(sort_of_buffered(name), sort, "{name}");
+            assert_eq!(class_of_name(name), class, "{name}");
         }
     }
 }

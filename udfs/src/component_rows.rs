@@ -22,11 +22,11 @@ use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::floating_row::{FirstFit, floating_rows, half_ticks};
-use crate::graph::load::{texts_that, without_null};
+use crate::graph::load::texts_that;
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Options};
-use crate::relation::parts::{Ask, Share};
-use crate::relation::rows::{Role, Rows};
+use crate::relation::parts::{InputPlan, Share};
+use crate::relation::rows::{Role, Rows, without_null};
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, HandedOn, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, Part,
@@ -158,7 +158,7 @@ impl RelationFunction for ComponentRows {
         if let (Some(location), false) = (call.options.text("location")?, has_locations) {
             return exec_err!("component_rows: `tasks` has no column `location` to find `{location}` in");
         }
-        let mut parts = ByRun::read(call, &[Ask { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES }])?;
+        let mut parts = ByRun::read(call, &[InputPlan { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES }])?;
         let mut left_out = 0;
         while parts.next(call)? {
             let mut runs = Runs::new();

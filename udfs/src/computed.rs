@@ -1,8 +1,8 @@
-//! Functions that the optimizer computes, and never turns round.
+//! Keeps the optimizer from inverting a function in a comparison.
 //!
-//! DataFusion (55.2) makes `date_part('year', ts) > 1` a comparison of `ts` with the first moment of a year. A year that nanoseconds of
-//! 64 bits do not reach (before 1678, after 2261) becomes NULL on the way, and so does the comparison of every row. [`computed`]
-//! wraps such a function: everything is the wrapped function's, only what its answer says of its argument is not told.
+//! DataFusion (55.2) turns `date_part('year', ts) > 1` into a comparison of `ts` with the first moment of a year. A year outside of what
+//! 64 bits of nanoseconds can hold (before 1678, after 2261) becomes NULL on the way, and so does the comparison of every row. [`computed`]
+//! wraps such a function: everything is delegated but the methods by which the optimizer inverts it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// The same function, which is computed for each row.
+/// The same function, which the optimizer cannot invert: it is computed for each row.
 pub fn computed(function: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::from(Computed { function })
 }

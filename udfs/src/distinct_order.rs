@@ -1,11 +1,12 @@
 //! Makes `array_agg` and `string_agg` honour the order of their rows.
 //!
-//! Where aggregates of one query ask for opposite orders, or windows do, DataFusion (55.2) reverses one of them: it is to read the rows in
-//! the other's order and to reverse its result. With DISTINCT the accumulator sorts by itself and does not reverse the result, so that
-//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`; in a window nothing reverses the result, and
-//! `array_agg(a) OVER (ORDER BY a)` descends beside `rank() OVER (ORDER BY a DESC)`. [`in_its_order`] wraps such a function so that it is never
-//! reversed. Both sort by themselves, so that one query may use any number of orders, which DataFusion refuses for `string_agg`.
-//! Everything else is delegated to the wrapped function.
+//! Where two aggregates or windows of one query require opposite orders, DataFusion (55.2) sorts once and reverses one of them: that one
+//! reads the rows in the other's order and has to reverse its result. Two cases go wrong. With DISTINCT the accumulator sorts by itself and
+//! does not reverse, so that `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`. In a window nothing reverses
+//! the result, so that `array_agg(a) OVER (ORDER BY a)` descends beside `rank() OVER (ORDER BY a DESC)`.
+//!
+//! [`in_its_order`] wraps such a function so that it is never reversed. Both functions sort by themselves, so that one query may use any
+//! number of orders, which DataFusion refuses for `string_agg`. Everything else is delegated to the wrapped function.
 
 use std::sync::Arc;
 

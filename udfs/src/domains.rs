@@ -1,10 +1,10 @@
-//! Lets `abs`, `sqrt`, `ln`, `asin` and the like be keys of a sort whatever they are computed of.
+//! Lets `abs`, `sqrt`, `ln`, `asin` and the like be sort keys, whatever their argument is.
 //!
-//! DataFusion (55.2) concludes the order and the range of their results from the range of the argument. Where that may lie outside of
-//! the domain, or is not known because a function computes the argument (`abs(a - b)`: arithmetic is a function here), some of them
-//! return an error in place of "not known". Then nothing is concluded for any expression around the call either, and
-//! `row_number() OVER (ORDER BY abs(a - b))` is refused, because its own sort is not seen to be one. [`known_or_not`] wraps one of them:
-//! everything is delegated; what is an error is not known.
+//! DataFusion (55.2) derives the order and the range of their results from the range of the argument. Where that range may lie outside of
+//! the domain, or is unknown because a function computes the argument (`abs(a - b)`: arithmetic is a function here), some of them return
+//! an error instead of "unknown". Then no order is known of any expression around the call either, and
+//! `row_number() OVER (ORDER BY abs(a - b))` is refused because the planner does not recognise its own sort. [`known_or_not`] wraps one of
+//! them: everything is delegated, and an error becomes "unknown".
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// Functions of DataFusion that conclude an order or a range of their results.
+/// Functions of DataFusion that derive an order or a range for their results.
 pub const WITH_DOMAINS: [&str; 23] = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "degrees", "exp", "floor",
     "ln", "log2", "log10", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
 ];
 
-/// The same function; where the order or the range of its results is an error, there is none.
+/// The same function; where deriving the order or the range of its results fails, they are unknown.
 pub fn known_or_not(function: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::from(KnownOrNot { function })
 }

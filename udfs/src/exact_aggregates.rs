@@ -120,7 +120,7 @@ impl Exactly {
     }
 }
 
-/// Decimals of a mean: it has four more than its numbers, and their digits before the point.
+/// The type of a mean of decimals: four more digits behind the point, and as many before it.
 fn type_of_mean(precision: u8, scale: i8) -> DataType {
     let (precision, scale) = (precision + MORE_DECIMALS, scale + MORE_DECIMALS as i8);
     match precision <= DECIMAL128_MAX_PRECISION {

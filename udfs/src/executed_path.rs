@@ -24,7 +24,7 @@ use crate::graph::NONE;
 use crate::graph::load::{LINKS, by_run};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Share};
+use crate::relation::parts::{InputPlan, Share};
 use crate::relation::{Parameter, RelationFunction};
 use crate::ticks::time_field;
 
@@ -104,7 +104,7 @@ impl RelationFunction for ExecutedPath {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let [tasks, links] = by_run(TASK_BYTES);
-        let messages = Ask { input: "messages", share: Share::Runs, row_bytes: 0 };
+        let messages = InputPlan { input: "messages", share: Share::Runs, row_bytes: 0 };
         let mut parts = ByRun::read(call, &[tasks, links, messages])?;
         let mut account = Account::default();
         while parts.next(call)? {

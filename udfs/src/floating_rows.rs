@@ -21,7 +21,7 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::floating_row::FloatingRows;
 use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
@@ -117,8 +117,8 @@ impl RelationFunction for FloatingRowsOfLanes {
             walk.through(call, &mut runs)?;
             counts = walk.counts;
         } else {
-            let ask = Ask { input: "tasks", share: Share::Lanes("location"), row_bytes: TASK_BYTES };
-            let mut parts = Parts::read(call, &[ask])?;
+            let plan = InputPlan { input: "tasks", share: Share::Lanes("location"), row_bytes: TASK_BYTES };
+            let mut parts = Parts::read(call, &[plan])?;
             while let Some([tasks]) = parts.next(call, &mut runs)? {
                 let mut walk = Walk::default();
                 walk.on(call, tasks, true)?;

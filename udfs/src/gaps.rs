@@ -20,10 +20,10 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::{
-    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, on_lanes, reach_out, sort_lane,
+    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, extend_reaches, on_lanes, sort_lane,
 };
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -116,12 +116,12 @@ impl RelationFunction for Gaps {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE };
-        let mut parts = Parts::read(call, &[ask])?;
+        let plan = InputPlan { input: "tasks", share, row_bytes: BYTES_ON_LANE };
+        let mut parts = Parts::read(call, &[plan])?;
         let mut reaches = HashMap::new();
         if call.options.flag("ends")? {
             while let Some([tasks]) = parts.next(call, &mut runs)? {
-                reach_out(tasks, Nulls::NoLane, &mut reaches)?;
+                extend_reaches(tasks, Nulls::NoLane, &mut reaches)?;
             }
             parts.rewind();
         }

@@ -15,10 +15,9 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::graph::load::without_null;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Options, Work, column};
-use crate::relation::rows::{EVERY_RUN, Role, Rows};
+use crate::relation::rows::{EVERY_RUN, Role, Rows, without_null};
 use crate::relation::runs::{Reading, Runs, equal_keys};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, Part, RelationFunction};
 

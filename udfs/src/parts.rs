@@ -1,8 +1,8 @@
-//! `struct(x, x)`, `map(…)`, `arrays_zip(…)`: how large the type of an answer may become.
+//! A limit on the size of types that `struct(x, x)`, `map(…)` and `arrays_zip(…)` make.
 //!
-//! The type of `struct(x, x)` is twice as large as that of `x`, so thirty queries of a WITH, each made of the one before, have a type of a thousand
-//! million parts, and planning looks at all of them. [`within_parts`] wraps such a function: everything is the wrapped function's, only a
-//! type of more than `MOST` parts is an error.
+//! The type of `struct(x, x)` is twice as large as that of `x`, so thirty queries of a WITH, each made of the one before, have a type of 2^30
+//! parts, and planning looks at all of them. [`within_parts`] wraps such a function: everything is delegated, but a type of more than `MOST`
+//! parts is an error.
 
 use std::sync::Arc;
 

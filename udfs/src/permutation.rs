@@ -1,5 +1,4 @@
-//! The exact permutation test on medians: how likely it is that two groups of repetitions differ by as much as they do by
-//! chance.
+//! The exact permutation test on medians: the probability that two groups of repetitions differ at least this much by chance alone.
 //!
 //! When both groups came from one distribution, every split of all values into groups of these sizes was equally likely.
 //! The p-value is the share of splits whose medians are at least as far apart as the ones seen; the split seen is one of

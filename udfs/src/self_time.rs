@@ -26,7 +26,7 @@ use crate::lanes::nest::{Around, Place};
 use crate::lanes::open::Open;
 use crate::lanes::{Counts, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
@@ -134,8 +134,8 @@ impl RelationFunction for SelfTime {
             add(&walk);
         } else {
             let share = Share::Lanes("location");
-            let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
-            let mut parts = Parts::read(call, &[ask])?;
+            let plan = InputPlan { input: "tasks", share, row_bytes: TASK_BYTES };
+            let mut parts = Parts::read(call, &[plan])?;
             while let Some([tasks]) = parts.next(call, &mut runs)? {
                 let mut walk = Walk::default();
                 walk.on(call, tasks, true)?;

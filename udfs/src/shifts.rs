@@ -1,8 +1,8 @@
 //! Makes `lag` and `lead` take any constant as a distance, and a default of another type.
 //!
-//! DataFusion (55.2) casts the default to the type of the value (`lag(n, 1, 0.5)` gives 0), and counts a distance that is NULL as 0.
-//! As in PostgreSQL both have their common type, and a row that is as far as nobody knows has no value. [`shifted`] wraps one of them;
-//! everything else is delegated.
+//! DataFusion (55.2) casts the default to the type of the value (`lag(n, 1, 0.5)` gives 0), and takes a NULL distance for 0. Here, as in
+//! PostgreSQL, value and default get their common type, and a NULL distance gives NULL. [`shifted`] wraps one of them; everything else is
+//! delegated.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl WindowUDFImpl for Shifted {
             }
             Some(Some(rows)) if rows.value().is_null() => {
                 let value = args.input_fields().first().map_or(DataType::Null, |field| field.data_type().clone());
-                return Ok(Box::new(Nowhere(value)));
+                return Ok(Box::new(NoDistance(value)));
             }
             _ => {}
         }
@@ -124,11 +124,11 @@ impl WindowUDFImpl for Shifted {
     }
 }
 
-/// A row that is as far as nobody knows.
+/// The answer for a NULL distance: NULLs of this type.
 #[derive(Debug)]
-struct Nowhere(DataType);
+struct NoDistance(DataType);
 
-impl PartitionEvaluator for Nowhere {
+impl PartitionEvaluator for NoDistance {
     fn evaluate_all(&mut self, _: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         Ok(new_null_array(&self.0, rows))
     }

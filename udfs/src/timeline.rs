@@ -20,9 +20,9 @@ use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::bins::{BINS_MAX, Edges, within};
-use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, reach_out, sort_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, extend_reaches, on_lanes, sort_lane};
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Ties;
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -124,11 +124,11 @@ impl RelationFunction for Timeline {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE };
-        let mut parts = Parts::read(call, &[ask])?;
+        let plan = InputPlan { input: "tasks", share, row_bytes: BYTES_ON_LANE };
+        let mut parts = Parts::read(call, &[plan])?;
         let mut reaches = HashMap::new();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
-            reach_out(tasks, Nulls::OneLane, &mut reaches)?;
+            extend_reaches(tasks, Nulls::OneLane, &mut reaches)?;
         }
         parts.rewind();
         let mut counts = Counts::default();

@@ -23,7 +23,7 @@ use crate::graph::longest::{last_of_longest, linked_tasks};
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Ask, Share};
+use crate::relation::parts::{InputPlan, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -128,7 +128,7 @@ impl RelationFunction for WhatIf {
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
         let [tasks, links] = by_run(TASK_BYTES);
-        let changed = Ask { input: "changed", share: Share::All, row_bytes: 0 };
+        let changed = InputPlan { input: "changed", share: Share::All, row_bytes: 0 };
         let mut parts = ByRun::read(call, &[tasks, links, changed])?;
         let (mut counts, mut without_links) = (Counts::default(), WithoutLinks::default());
         let mut found = vec![];

@@ -1,4 +1,4 @@
-//! What wrappers of DataFusion's functions delegate to the wrapped function.
+//! A macro that writes the methods by which a wrapper of a DataFusion function delegates to it.
 
 /// Methods that ask the field `function` for the answer, one a line: `fn name(&self) -> &str;`.
 macro_rules! of_wrapped {

@@ -198,7 +198,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }))
 }
 
-/// Whether half of the boxes or more would be lines on a linear scale, and hardly a value has no logarithm.
+/// Whether at least half of the boxes would be flat on a linear scale, and nine of ten values have a logarithm.
 fn are_flat(categories: &Words, values: &[f64]) -> bool {
     let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
     let mut positive = 0;
@@ -216,7 +216,7 @@ fn are_flat(categories: &Words, values: &[f64]) -> bool {
     most > 0.0 && known > 3 && positive * 10 >= known * 9 && flat * 2 >= count
 }
 
-/// Of values that are not empty.
+/// The summary of values; there is at least one, and none is NaN.
 fn summary(mut values: Vec<f64>) -> Summary {
     values.sort_unstable_by(f64::total_cmp);
     let [first, median, third] = [0.25, 0.5, 0.75].map(|share| quantile(&values, share));
@@ -225,10 +225,11 @@ fn summary(mut values: Vec<f64>) -> Summary {
     let low = values.iter().find(inside).copied().unwrap_or(first);
     let high = values.iter().rev().find(inside).copied().unwrap_or(third);
     let outliers = values.iter().copied().filter(|value| !(first - reach..=third + reach).contains(value)).collect();
-    // With few values a quartile between two of them may lie outside of what is inside.
+    // With few values, an interpolated quartile may lie beyond the last value within the whiskers' reach.
     Summary { count: values.len(), low: low.min(first), first, median, third, high: high.max(third), outliers }
 }
 
+/// The value below which `share` of the sorted values lie, by linear interpolation.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let below = place.floor() as usize;

@@ -362,7 +362,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Of some values of a column.
+    /// The shares of some values of a column.
     pub(super) fn of(numbers: &Numbers, values: impl Iterator<Item = f64>) -> Shares {
         let name = &numbers.name;
         // A sum of means is nothing.

@@ -21,9 +21,9 @@ const FRAME_MIN: f64 = 0.4;
 
 #[derive(Default)]
 struct Frame {
-    /// Of the frame itself.
+    /// The value of the frame itself.
     own: f64,
-    /// With everything below it.
+    /// The value with everything below it.
     total: f64,
     below: BTreeMap<String, Frame>,
 }
@@ -103,6 +103,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }))
 }
 
+/// What drawing a frame needs to know of the whole picture.
 struct Look<'a> {
     root: &'a Frame,
     /// By name: the names with the most time of their own have a hue.

@@ -8,9 +8,8 @@
 //! name that ran longest and shaded by how much of the slice was busy, and above them the longest tasks as bars ([`Longest`]).
 //! Hues go to the names that ran longest themselves, without what ran inside of them ([`Open`]), to work before waits.
 //!
-//! Of a lane with more than [`ROWS_DRAWN`] rows those are drawn that have most time of their own: deep stacks of Python are frames around
-//! frames, and what works is at their lower end. Whatever is left out of the picture (rows, lanes too many, tasks without times) is said in
-//! it.
+//! A lane with more than [`ROWS_DRAWN`] rows shows those with the most self time: in deep stacks of Python most frames only enclose others, and
+//! the work is at the lower end. The picture says what it leaves out: rows, lanes beyond the limit, tasks without times.
 
 mod bins;
 mod draw;
@@ -35,7 +34,7 @@ const BARS_MAX: usize = 2_000;
 const ROWS_KEPT: usize = 128;
 /// ... and that are drawn.
 const ROWS_DRAWN: usize = 24;
-/// From so many rows of all lanes on, no more are kept of a lane than are drawn.
+/// When all lanes together have this many rows, a lane keeps no more rows than are drawn.
 const ROWS_OF_ALL: usize = 1 << 14;
 /// Names that are told apart; later ones share a class.
 const NAMES_MAX: usize = 1 << 16;
@@ -61,7 +60,7 @@ pub(crate) struct Gantt {
     longest: Longest,
     /// Tasks on the critical path, drawn above everything.
     path: Path,
-    /// What the legend says of them.
+    /// What the legend calls them.
     outlined: &'static str,
     slice: Slice,
     /// Whether colours tell kinds instead of names; decided when bars become bins or are drawn.
@@ -220,7 +219,7 @@ impl Gantt {
         }
     }
 
-    /// Tasks on the path are something else.
+    /// Sets what the legend calls the outlined tasks, where they are not the critical path.
     pub(crate) fn outlining(self, what: &'static str) -> Gantt {
         Gantt { outlined: what, ..self }
     }
@@ -236,7 +235,7 @@ impl Gantt {
         draw::draw(&self, title, order, page)
     }
 
-    /// Adds what a step through what runs on a lane tells to names, kinds and rows.
+    /// Takes a step through what runs on a lane, and adds the self times that it gives to names, kinds and rows.
     fn ran(&mut self, lane: usize, step: impl FnOnce(&mut Open<Running>, &mut dyn FnMut(Running, i128))) {
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
         let Lane { open, busy, rows, .. } = &mut self.lanes[lane];
@@ -251,7 +250,7 @@ impl Gantt {
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {
-        // Tasks of a lane often come in a row: the last lane is asked before the table.
+        // Tasks of a lane often come one after the other: look at the last lane before the table.
         if let Some(last) = self.lanes.last()
             && last.location == location
             && last.run == run

@@ -16,7 +16,8 @@ use super::svg::text_width;
 const SHORT: usize = 36;
 /// The longest label, in characters.
 const LABEL_MAX: usize = 64;
-/// How much of a name may be told: without arguments, with those that differ, with the words in which these differ, as it is.
+/// The levels of detail of a label, least first: 0 without arguments, 1 with the arguments that differ, 2 with the words in which arguments
+/// differ, 3 the whole name.
 const LEVELS: usize = 4;
 
 /// The labels of a page: a name has the same one everywhere, and no other name has it.
@@ -82,12 +83,13 @@ impl Labels {
     }
 }
 
-/// A name that is not empty.
+/// The name, or `(unnamed)` for an empty one.
 pub(super) fn shown(name: &str) -> &str {
     if name.is_empty() { "(unnamed)" } else { name }
 }
 
-/// What stands before the name of a task, the name, and what stands after it, in a text of a saved query about changes.
+/// Splits a text of `explain_change` and its saved queries (`work in gemm`, `gemm: waiting`) into what stands before the name of a task, the name, and
+/// what stands after it.
 pub(super) fn name_of_change(text: &str) -> [&str; 3] {
     let (before, rest) = text.split_at(if text.starts_with("work in ") { "work in ".len() } else { 0 });
     let ends = [": work", ": waiting", ": on one path only"];
@@ -96,7 +98,7 @@ pub(super) fn name_of_change(text: &str) -> [&str; 3] {
     [before, name, after]
 }
 
-/// The names with as much of them as a level tells.
+/// The names at a level of detail ([`LEVELS`]).
 fn told(names: &[&str], level: usize) -> Vec<String> {
     if level + 1 >= LEVELS {
         return names.iter().map(|name| (*name).to_owned()).collect();
@@ -151,11 +153,11 @@ fn words(arguments: &[String]) -> Vec<String> {
     words
 }
 
-/// A name without what its arguments are, and those.
+/// A name taken apart: what it is called, and its template arguments.
 #[derive(Debug)]
 struct Short {
     base: String,
-    /// What encloses lambdas and the like, else the base.
+    /// The innermost named function or class around a lambda and the like, else the base.
     owner: String,
     arguments: Vec<String>,
 }
@@ -346,7 +348,7 @@ fn number_of(lambda: &str) -> &str {
     lambda.rfind('#').map_or("", |at| &lambda[at..])
 }
 
-/// At most so many characters: the beginning and the end of more, and where a place is given, what stands there.
+/// At most `most` characters of a text: its beginning and its end, and where a place is given, what stands there.
 fn shortened(text: &str, most: usize, place: Option<usize>) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= most {
@@ -373,8 +375,8 @@ fn shortened(text: &str, most: usize, place: Option<usize>) -> String {
     }
 }
 
-/// Texts that a function cuts, which may be given a place that must stay: where texts would be cut to the same, the first one in which
-/// each differs from that which is most like it.
+/// Cuts texts so that they stay different. `cut` gets a text and, where several texts would be cut to the same, the place that must stay: the
+/// first one at which the text differs from the one most like it.
 fn cut_apart(texts: &[String], cut: &dyn Fn(&str, Option<usize>) -> String) -> Vec<String> {
     let mut alike: HashMap<String, Vec<Vec<char>>> = HashMap::new();
     let mut known = HashSet::new();
@@ -392,10 +394,10 @@ fn cut_apart(texts: &[String], cut: &dyn Fn(&str, Option<usize>) -> String) -> V
     texts.iter().map(|text| cut(text, places.get(text).copied())).collect()
 }
 
-/// Labels cut to a width, each of them still another one than the others.
+/// Cuts labels to a width so that no two become the same.
 #[derive(Debug)]
 pub(super) struct Cuts {
-    /// By label: how many first characters others share, and how many last ones.
+    /// By label: how many of its first characters another label shares, and how many of its last ones.
     shared: HashMap<String, (usize, usize)>,
 }
 
@@ -416,7 +418,7 @@ impl Cuts {
         Cuts { shared: forward.iter().zip(heads).map(both).collect() }
     }
 
-    /// The label where it fits, else as much of its beginning or its end as nothing else has; `None` where that is more than fits.
+    /// The label where it fits, else a beginning or an end of it that no other label has; `None` where that does not fit either.
     pub(super) fn fit(&self, label: &str, width: f64) -> Option<String> {
         if text_width(label) <= width {
             return Some(label.to_owned());
@@ -435,7 +437,7 @@ impl Cuts {
     }
 }
 
-/// How many first elements each of some sorted texts shares with the one before or behind it.
+/// How many of its first characters each of some sorted texts shares with its neighbours, at most.
 fn shared_with_neighbours(texts: &[Vec<char>]) -> Vec<usize> {
     let shared = |a: &[char], b: &[char]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let pairs: Vec<usize> = texts.windows(2).map(|pair| shared(&pair[0], &pair[1])).collect();
@@ -444,7 +446,7 @@ fn shared_with_neighbours(texts: &[Vec<char>]) -> Vec<usize> {
     before.zip(behind).take(texts.len()).map(|(before, behind)| before.max(behind)).collect()
 }
 
-/// Labels of rows or columns of a picture: each fits the width, and none is like another.
+/// The labels of rows or columns of a picture, cut so that each fits the width and no two are the same.
 pub(super) fn fitted_apart(labels: &[String], width: f64) -> Vec<String> {
     let cuts = cut_apart(labels, &|label, place| fitted_around(label, width, place));
     let mut owners: HashMap<String, &String> = HashMap::new();
@@ -471,7 +473,7 @@ pub(super) fn fitted_middle(text: &str, width: f64) -> String {
     fitted_around(text, width, None)
 }
 
-/// The text, where it is wider without what stands apart from its beginning, its end and a place.
+/// The text; where it is wider, only its beginning, its end, and what stands at a place.
 fn fitted_around(text: &str, width: f64, place: Option<usize>) -> String {
     let mut most = text.chars().count();
     let mut cut = text.to_owned();

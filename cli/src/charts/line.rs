@@ -104,7 +104,7 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
 }
 
 impl Columns {
-    /// Room for the titles of the axes, where the line that they mostly stand in has the name of a field.
+    /// Room for the titles of the axes above a field, where their usual line has the name of the field.
     fn axis_titles(&self) -> f64 {
         if self.panel.is_some() { 15.0 } else { 0.0 }
     }
@@ -343,7 +343,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What a line shows, and between what it is.
+    /// The tooltip of a line: its name, and the least and the greatest value.
     fn range(&self, line: usize, rows: &[usize], y: &Numbers) -> String {
         let known = rows.iter().map(|&row| y.values[row]).filter(|value| !value.is_nan());
         let (least, most) =

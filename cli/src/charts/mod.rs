@@ -1,4 +1,6 @@
-//! Charts: data in, SVG text out. Pure: no session, no files, no clock.
+//! Charts: data in, SVG text out. Pure: no session, no files, no clock. Written here and not by a plotting library, because marks on a time
+//! axis are exact integers, every mark has a tooltip, one name has one colour on a whole page, and millions of tasks are drawn in the memory of
+//! few.
 //!
 //! A chart is a kind and its columns ([`spec`], the `-- chart:` line of a saved query); [`Chart::draw`] turns the answer
 //! into the picture. One file per kind; [`data`] reads columns, [`scale`] and [`axis`] find round marks, [`sheet`] has what

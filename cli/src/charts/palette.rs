@@ -64,7 +64,7 @@ pub(crate) enum Tells {
 }
 
 impl Tells {
-    /// Of a task with this role, kind and name.
+    /// What the role, the kind and the name of a task tell.
     pub(crate) fn of(role: &str, kind: &str, name: &str) -> Tells {
         match kind {
             _ if runs_nothing(Some(role), Some(kind), Some(name)) => Tells::Nothing,

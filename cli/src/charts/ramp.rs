@@ -72,7 +72,7 @@ impl Palette {
 pub(super) struct Range {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// Whether shades are steps of a factor. `from` is above zero then, and what is less has the palest shade.
+    /// Whether the scale is logarithmic. `from` is above zero then, and lesser values have the palest shade.
     pub(super) is_log: bool,
 }
 
@@ -105,8 +105,8 @@ impl Range {
         Range { from, to: most, is_log: false }
     }
 
-    /// The same with ends that somebody chose; around zero both sides are as long as the longer one of them. `None` where the first is
-    /// not below the last.
+    /// The same with ends that the chart line gives; a range around zero is as long on both sides as on the longer one. `None` where the first
+    /// end is not below the last.
     pub(super) fn between(self, palette: Palette, from: Option<f64>, to: Option<f64>) -> Option<Range> {
         if from.is_none() && to.is_none() {
             return Some(self);

@@ -42,7 +42,7 @@ impl Quantity {
         let found = units.iter().find(|(_, size)| largest >= *size).or(units.last()).copied().unwrap_or(("", 1.0));
         match (self, found.0) {
             (Quantity::Count | Quantity::Number, "") => ("", 1.0),
-            // Counts go on in digits until those are too many.
+            // A unit begins at ten times its size: 5 million is written in digits, 50 million as `50 millions`.
             (Quantity::Count | Quantity::Number, name) => (name, found.1 / 10.0),
             _ => found,
         }
@@ -76,7 +76,7 @@ impl Quantity {
     }
 }
 
-/// Four digits that count: `0.1235`, `12.35`, `1235`, `1 234 568`.
+/// About four significant digits: `0.1235`, `12.35`, `1235`; whole numbers from 10 000 on: `1 234 568`.
 fn digits(value: f64) -> String {
     let magnitude = value.abs();
     if (1e4..1e15).contains(&magnitude) {

@@ -273,9 +273,9 @@ pub(super) struct Categories {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Labels {
     Flat,
-    /// Every so many.
+    /// Only every n-th label.
     Some(usize),
-    /// By so many degrees.
+    /// Turned by an angle in degrees.
     Turned(f64),
 }
 

@@ -9,7 +9,7 @@ use tq_engine::nearest::nearest;
 
 use super::error::ChartError;
 
-/// A chart as it is asked for.
+/// A parsed chart line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chart {
     kind: &'static Kind,
@@ -234,7 +234,7 @@ impl Chart {
         self.keys.get(key).map(String::as_str)
     }
 
-    /// The column of a key that [`Chart::new`] has seen to be there.
+    /// The key and its column; [`Chart::new`] makes sure that required keys are there.
     pub(super) fn column(&self, key: &'static str) -> (&'static str, &str) {
         (key, self.get(key).unwrap_or_default())
     }
@@ -250,7 +250,7 @@ impl Chart {
 }
 
 impl Kind {
-    /// `bar x=<number> y=<text> [color=<text>]`.
+    /// `bar x=<number column> y=<column> [color=<column>]`.
     pub(crate) fn usage(&self) -> String {
         let mut usage = self.name.to_owned();
         for key in self.keys {

@@ -122,7 +122,7 @@ fn numbered(answer: &RecordBatch) -> Result<RecordBatch, ArrowError> {
 /// The condition stands in a line of its own; a caret under SQL of ours would point nowhere.
 fn without_excerpt(failure: Failure, query: &SavedQuery, line: usize, condition: &str) -> Failure {
     let Failure::Told(mut problem) = failure else { return failure };
-    // Beside the number of the row an aggregate is refused, in words about a column that nobody has written.
+    // An aggregate beside our column of row numbers is refused, in a message about that column, which the user has not written.
     if problem.message.contains(ROW) {
         problem.message = "an aggregate looks at all rows, and the condition is asked of each".to_owned();
         problem.hints = vec!["aggregate in the query, or use a window function: `max(x) OVER ()`".to_owned()];

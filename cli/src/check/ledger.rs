@@ -19,16 +19,16 @@ use crate::memory;
 pub(super) struct Ledger(Arc<Mutex<Pages>>);
 
 struct Pages {
-    /// What is being read, `queries`, `traces` or `baseline`, and its names.
+    /// While something is read: `queries`, `traces` or `baseline`, and the names of the files.
     reading: Option<(&'static str, Vec<String>)>,
     tick: Tick,
     done: Vec<Outcome>,
-    /// The first of them is being asked.
+    /// The checks that have no outcome yet; the first of them is running.
     left: VecDeque<Result<SavedQuery, Outcome>>,
 }
 
 impl Ledger {
-    /// From now on an end of the process is written where `args` want outcomes.
+    /// Begins a ledger. If the process ends early from now on, the outcomes are written as `args` say.
     pub(super) fn open(args: &CheckArgs) -> Ledger {
         let pages = Pages { reading: None, tick: Tick::Nanosecond, done: Vec::new(), left: VecDeque::new() };
         let ledger = Ledger(Arc::new(Mutex::new(pages)));
@@ -46,7 +46,7 @@ impl Ledger {
         (pages.reading, pages.tick, pages.left) = (None, tick, checks.into());
     }
 
-    /// The query that is asked next; it is until it is [`Ledger::answered`].
+    /// The query that runs next; the same one until it is [`Ledger::answered`].
     pub(super) fn next(&self) -> Option<SavedQuery> {
         let mut pages = self.pages();
         loop {

@@ -101,7 +101,7 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2], pairs:
     let unmatched = format!("{}{}", unmatched(only_base, only_new), pairs.alone);
     let failed: Vec<&Change> = changes.iter().filter(|change| change.fails).collect();
     if failed.is_empty() {
-        return Ok(Verdict::Held(format!("{}{unmatched}", best_known(&changes))));
+        return Ok(Verdict::Held(format!("{}{unmatched}", text_of_held(&changes))));
     }
     let most = worst(&changes);
     let mut summary = if changes.len() == 1 {
@@ -299,8 +299,8 @@ fn worst(changes: &[Change]) -> Option<&Change> {
     changes.iter().max_by(|one, other| one.fails.cmp(&other.fails).then_with(|| one.by_size(other)))
 }
 
-/// What is said of a metric that held.
-fn best_known(changes: &[Change]) -> String {
+/// The text for a metric that held: the worst of its changes.
+fn text_of_held(changes: &[Change]) -> String {
     let is_one = changes.len() == 1 && changes[0].key.is_empty();
     let mut text = if is_one { String::new() } else { format!("{} compared, ", changes.len()) };
     if let Some(change) = worst(changes) {

@@ -121,12 +121,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         false => match not_interrupted(Suite::open(args))? {
             Ok(suite) => suite,
             Err(problem) => {
-                apart(&Suite::default(), args)?;
+                must_not_overwrite_inputs(&Suite::default(), args)?;
                 return unreadable("queries", &args.checks, problem, args);
             }
         },
     };
-    apart(&suite, args)?;
+    must_not_overwrite_inputs(&suite, args)?;
     ledger.reads("traces", &args.open.traces);
     // `--run` is for stores, and one of the sides may be none.
     let is_store = |trace: &String| tq_engine::store::find(&TraceSpec::parse(trace).path).is_some();
@@ -195,8 +195,8 @@ fn unread(side: &str, traces: &[String], problem: Problem) -> Outcome {
     Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict }
 }
 
-/// What is written is nothing that is read.
-fn apart(suite: &Suite, args: &CheckArgs) -> Result<(), Failure> {
+/// Refuses a command whose output is one of the files that it reads.
+fn must_not_overwrite_inputs(suite: &Suite, args: &CheckArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(&args.open);
     inputs.traces(&args.baseline, &args.open);
     inputs.folders(&library::directories(&args.library));

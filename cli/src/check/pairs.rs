@@ -1,4 +1,4 @@
-//! Like with like: which runs of the baseline the runs of the new traces are compared with.
+//! Pairs: which runs of the baseline the runs of the new traces are compared with.
 //!
 //! ```text
 //! base: study/100 p=1 r=0   study/100 p=1 r=1   study/100 p=32 r=0          new: patched/100 p=1 r=0   patched/100 p=32 r=0
@@ -90,7 +90,7 @@ impl Pairs {
         let names =
             sides.map(|side| facts[side].iter().map(|run| called[side][&run.run].as_str()).collect::<BTreeSet<_>>());
         if let [Some(base), Some(new)] = names.each_ref().map(|side| side.first().filter(|_| side.len() == 1)) {
-            // One thing a side is what was meant, whatever it is called.
+            // With one name on each side, the two are compared, whatever they are called.
             let alone = if base == new { String::new() } else { format!("; `{base}` against `{new}`") };
             return Pairs { alone, ..Pairs::default() };
         }

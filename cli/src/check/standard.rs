@@ -1,6 +1,8 @@
-//! What is compared where no query is named: the makespan, how long locations were busy, and the critical path where both
-//! sides have dependencies; of folded stacks, which have no times, their weight. Each is a built-in query: what a project calls `makespan` in
-//! its `.tq/queries` is asked where it is named, and is no gate that a pull request could lift.
+//! What `tq check` compares where no query is named: the makespan, how long locations were busy, and the critical path where both
+//! sides have dependencies; of folded stacks, which have no times, their weight.
+//!
+//! Each is a built-in query. A query of the same name in the project's `.tq/queries` does not replace it here, or else a pull request could
+//! change the gate that it has to pass.
 
 use std::collections::HashSet;
 

@@ -55,7 +55,7 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 /// The saved query whose sentence comes first: what is compared may be two different programs.
 const STRANGERS: &str = "facts-nothing-in-common";
-/// What each run has so many of; said where the numbers differ: perhaps they solved another problem, or on other machines.
+/// What is counted in each run. Different numbers are reported: perhaps the runs solved different problems, or ran on different machines.
 const COUNTED: [(&str, &str); 2] = [("tasks", "working_tasks"), ("locations", "working_lanes")];
 /// The number that needs dependencies.
 const OF_GRAPHS: &str = "critical path";

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
         output::must_be_svg(file)?;
     }
     let (question, open) = question(args)?;
-    apart(&question, &open, args)?;
+    must_not_overwrite_inputs(&question, &open, args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
     let (plain_params, chart, chart_line) = match &question {
         Question::Sql { statements, .. } => (params(&args.params, statements)?, chart, None),
@@ -86,8 +86,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     destination.commit()
 }
 
-/// What is written is nothing that is read.
-fn apart(question: &Question, open: &OpenArgs, args: &QueryArgs) -> Result<(), Failure> {
+/// Refuses a command whose output is one of the files that it reads.
+fn must_not_overwrite_inputs(question: &Question, open: &OpenArgs, args: &QueryArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(open);
     inputs.folders(&library::directories(&args.library));
     match question {

@@ -76,9 +76,9 @@ impl Failure {
         }
     }
 
-    /// Whoever reads its hints sits at the prompt, which has the commands of the shell under names of its own.
+    /// The same failure for the prompt: hints name the prompt's commands instead of the shell's.
     pub(crate) fn at_the_prompt(mut self) -> Failure {
-        const SPOKEN: [(&str, &str); 7] = [
+        const COMMANDS: [(&str, &str); 7] = [
             ("`tq functions NAME`", "`\\f NAME`"),
             ("`tq functions` lists the functions, `\\f` at the prompt", "`\\f` lists the functions"),
             ("`tq functions`", "`\\f`"),
@@ -88,14 +88,14 @@ impl Failure {
             ("`--memory`", "`\\set memory 8GB`"),
         ];
         if let Failure::Told(problem) = &mut self {
-            for (shell, prompt) in SPOKEN {
+            for (shell, prompt) in COMMANDS {
                 problem.hints.iter_mut().for_each(|hint| *hint = hint.replace(shell, prompt));
             }
         }
         self
     }
 
-    /// Shifts the line: the text in which it happened begins so many lines below the start of another.
+    /// Adds to the line number: the text in which it happened begins `lines` lines below the start of another.
     pub(crate) fn further_down(self, lines: usize) -> Failure {
         let Failure::Told(mut problem) = self else { return self };
         if let Some(excerpt) = problem.excerpt.as_mut().filter(|_| problem.place.is_none()) {
@@ -167,7 +167,7 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// How errors of queries begin that asked for more than `--memory`.
+/// The beginning of errors of queries that asked for more than `--memory`.
 const NOT_ENOUGH_MEMORY: &str = "not enough memory";
 
 /// `; did you mean …?`, or nothing.
@@ -187,7 +187,7 @@ pub(crate) fn unknown_name<'a>(
         .into()
 }
 
-/// What a message quotes may be megabytes, and a log is read by people: the beginning and the end of such a message.
+/// The beginning and the end of a long message: what it quotes may be megabytes.
 fn shortened(message: String) -> String {
     const BEGINNING: usize = 1600;
     const END: usize = 400;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Problem;
 use crate::text::words::duration_text;
 
-/// What is said of a question that took longer.
+/// The error for a question that took longer than the limit.
 pub(crate) fn late(limit: Duration) -> Problem {
     let limit = duration_text(limit);
     let problem = Problem::new(format!("the query took longer than {limit}, the limit of `--timeout`"));
@@ -23,7 +23,7 @@ pub(crate) fn late_parsing(limit: Duration) -> Problem {
     Problem { is_beyond_limit: true, ..problem }
 }
 
-/// What is said of a pipe that nobody reads.
+/// The error for a pipe that nobody reads.
 pub(crate) fn late_opening(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));
     let problem = Problem::new(format!("{path}: nobody read from it within {limit}, the limit of `--timeout`"));
@@ -31,7 +31,7 @@ pub(crate) fn late_opening(path: &Path, limit: Duration) -> Problem {
     Problem { is_beyond_limit: true, ..problem }
 }
 
-/// What is said of traces that took longer to read.
+/// The error for traces that took longer to read than the limit.
 pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));
     let problem = Problem::new(format!("{path}: reading took longer than {limit}, the limit of `--timeout`"));

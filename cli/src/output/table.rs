@@ -1,4 +1,5 @@
-//! `table`: rows for people.
+//! `table`: rows for people. The layout is our own and not a table library's, because rows stream after a sample, and because what gives way
+//! in a narrow terminal (the list below) must never be a number.
 //!
 //! ```text
 //!  name   │ tasks │    busy
@@ -38,7 +39,7 @@ use crate::text::words::plural;
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;
-/// So many cut texts of a column are told apart.
+/// The most cut texts of a column that are remembered, so that no two are cut to the same.
 const CUTS_REMEMBERED: usize = 10_000;
 /// A text column is not made narrower than this; before, columns are left out.
 const TEXT_MIN: usize = 8;

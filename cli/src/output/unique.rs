@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use tq_engine::sql::names::unique_names;
 
-/// The schema, in which no name comes twice.
+/// The schema with every name unique.
 pub(super) fn unique(schema: &SchemaRef) -> SchemaRef {
     let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let unique = unique_names(&names);

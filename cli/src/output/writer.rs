@@ -1,4 +1,4 @@
-//! What all outputs share: their trait, what they want of a query before it runs, and what they learn beside its rows.
+//! The trait of all outputs, with what an output demands before a query runs and what it is told beside the rows.
 
 use std::io::{self, Write};
 
@@ -35,7 +35,7 @@ impl Default for Preparation {
 
 /// A format that rows are written in.
 pub(crate) trait Output {
-    /// What is done before the first result begins.
+    /// What the query must be changed to, and which others must run, before the first result begins.
     fn preparation(&self) -> Preparation {
         Preparation::default()
     }

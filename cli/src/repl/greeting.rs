@@ -12,7 +12,7 @@ use crate::text::visible::visible;
 use crate::text::words::{counted, listed, wrapped};
 
 const RUNS_SHOWN: usize = 8;
-/// Where there are more, nobody waits for how busy each location was.
+/// With more tasks than this, the greeting does not compute the busiest location: it would take too long.
 const TASKS_MAX: i64 = 2_000_000;
 const QUERIES_SHOWN: usize = 3;
 

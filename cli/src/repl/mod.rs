@@ -232,15 +232,15 @@ impl Prompt {
             return self.command(text);
         }
         for statement in sql::parse(text)? {
-            self.ask(&statement, &Params::new())?;
+            self.answer_statement(&statement, &Params::new())?;
             self.asked = Some(statement);
         }
         self.learn_words();
         Ok(Next::Go)
     }
 
-    /// One statement: to the file of `\o`, as a table on a terminal, else as CSV.
-    fn ask(&mut self, statement: &Statement, params: &Params) -> Result<(), Failure> {
+    /// Answers one statement: to the file of `\o`, as a table on a terminal, else as CSV.
+    fn answer_statement(&mut self, statement: &Statement, params: &Params) -> Result<(), Failure> {
         let started = Instant::now();
         let mut shown_from = None;
         if let Some(path) = self.output.take() {
@@ -387,7 +387,7 @@ impl Prompt {
             let width = terminal::width().unwrap_or(usize::MAX);
             wrapped(query.title(), width).iter().for_each(|line| terminal::line(line));
         }
-        self.ask(&query.statement, &params)
+        self.answer_statement(&query.statement, &params)
             .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))?;
         if let (Some(last), Some(chart)) = (&mut self.last, query.header.charts.first()) {
             last.picture = plot::words_of(chart);
@@ -455,7 +455,7 @@ impl Prompt {
             return Err(Problem::new("`\\explain` needs a statement").into());
         }
         for statement in sql::parse(&format!("EXPLAIN {text}"))? {
-            self.ask(&statement, &Params::new())?;
+            self.answer_statement(&statement, &Params::new())?;
         }
         Ok(())
     }
@@ -477,7 +477,7 @@ impl Prompt {
                 let clear = if terminal::colours(&io::stdout()) { "\x1b[2J\x1b[H" } else { "" };
                 print(&format!("{clear}Every {seconds} s, until Ctrl-C:\n{text}"))?;
             } else {
-                self.ask(&statement, &Params::new())?;
+                self.answer_statement(&statement, &Params::new())?;
             }
             self.connection.wait(Duration::from_secs_f64(seconds))?;
         }

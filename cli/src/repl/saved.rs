@@ -122,7 +122,7 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
     Ok(format!("{name}\n\n{}", listed(&entries, terminal::width())))
 }
 
-/// What stands before the first of some ends of sentences.
+/// The text up to the first of some ends of a sentence, with a full stop.
 fn first_sentence(text: &str, ends: &[&str]) -> String {
     let end = ends.iter().filter_map(|end| text.find(end)).min();
     end.map_or_else(|| text.to_owned(), |end| format!("{}.", &text[..end]))

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             timeout::parsing(move || template::parse(&text, &name, &library))??
         }
     };
-    apart(&parts, args)?;
+    must_not_overwrite_inputs(&parts, args)?;
     if let Some(file) = &args.output {
         of_a_page(file)?;
     }
@@ -146,8 +146,8 @@ pub(crate) fn section(
     Ok(Section { pictures, rows: html::body(&rows.join("\n")) })
 }
 
-/// What is written is nothing that is read.
-fn apart(parts: &[template::Part], args: &ReportArgs) -> Result<(), Failure> {
+/// Refuses a command whose output is one of the files that it reads.
+fn must_not_overwrite_inputs(parts: &[template::Part], args: &ReportArgs) -> Result<(), Failure> {
     let mut inputs = Inputs::of(&args.open);
     inputs.folders(&library::directories(&args.library));
     args.template.iter().for_each(|file| inputs.add(file));

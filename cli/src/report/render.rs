@@ -26,7 +26,7 @@ use crate::text::words::more_rows;
 const ROWS_SHOWN: usize = 20;
 /// Of a table whose rows belong together, such as the parts of each rank.
 const ROWS_OF_WHOLE: usize = 96;
-/// What is said where rows would be.
+/// Stands in place of a table without rows.
 const NO_ROWS: &str = "*No rows.*";
 /// Sentences of a block of facts.
 const FACTS: usize = 3;

@@ -23,9 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::visible::visible;
 
+/// Whether `--github` was given.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// `--github`: a runner reads what is printed, whatever the environment says.
+/// For `--github`: from now on a runner reads what is printed, whatever the environment says.
 pub(crate) fn listens() {
     TOLD.store(true, Ordering::Relaxed);
 }
@@ -36,7 +37,7 @@ pub(crate) fn is_listening() -> bool {
         || std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
-/// How a text is kept from being a command.
+/// How a command within a text is made harmless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// As an escape that people read.
@@ -45,7 +46,7 @@ pub(crate) enum Spelling {
     Reference,
     /// As an escape within strings of JSON.
     Json,
-    /// Not at all: the runner is told not to listen.
+    /// The text stays; the runner is told to ignore commands until the end.
     Stop,
     /// Bytes that are no text stay as they are.
     Bytes,
@@ -71,7 +72,7 @@ impl Spelling {
     }
 }
 
-/// Lines that are no commands, where a runner listens.
+/// The text with commands made harmless where a runner reads it, else unchanged.
 pub(crate) fn harmless(text: &str, spelling: Spelling) -> String {
     if !is_listening() {
         return text.to_owned();
@@ -79,7 +80,7 @@ pub(crate) fn harmless(text: &str, spelling: Spelling) -> String {
     text.split_inclusive(['\n', '\r']).map(|line| spelt(line, spelling)).collect()
 }
 
-/// Whether the runner would take a line for a command, or could.
+/// Whether the runner could take a line for a command.
 fn is_command(line: &str) -> bool {
     begin(line).starts_with("::") || line.contains("##[")
 }
@@ -102,7 +103,7 @@ fn spelt(line: &str, spelling: Spelling) -> String {
 pub(crate) fn annotation(level: &str, file: &str, line: usize, title: &str, message: &str) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
-    // The name of a file may hold what cannot be seen, too. Without a file, an annotation is one of the job.
+    // The name of a file may hold invisible characters, too. An annotation without a file is one of the job.
     let place = match file {
         "" => String::new(),
         file => format!("file={},line={line},", property(&visible(file))),
@@ -110,7 +111,7 @@ pub(crate) fn annotation(level: &str, file: &str, line: usize, title: &str, mess
     format!("::{level} {place}title={}::{}", property(title), data(message))
 }
 
-/// Standard output that commands no runner.
+/// A writer for standard output in which no text is a command to the runner.
 pub(crate) struct Guarded<W: Write> {
     inner: W,
     spelling: Spelling,
@@ -173,7 +174,7 @@ impl<W: Write> Write for Guarded<W> {
 
 impl<W: Write> Drop for Guarded<W> {
     fn drop(&mut self) {
-        // Whoever went away listens no more.
+        // An error here means that the reader is gone: nobody is left to be told.
         let _ = self.end();
     }
 }

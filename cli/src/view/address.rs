@@ -1,4 +1,4 @@
-//! Where the page is: an address that nobody guesses, told and opened.
+//! The address of the page: with a token that cannot be guessed; printed, and opened in a browser.
 
 use std::io::{self, IsTerminal, Read};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 const LENGTH: usize = 24;
 
 impl Token {
-    /// Of the system's random numbers.
+    /// A token made of the system's random numbers.
     pub(super) fn random() -> Result<Token, Failure> {
         let mut bytes = [0; LENGTH];
         let read = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));

@@ -1,4 +1,4 @@
-//! What the page asks about tasks, links, words: queries whose answers become columns or small objects.
+//! Answers to the page's questions about tasks, links and names: queries whose rows become columns or small JSON objects.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ const ALL_ROWS: u16 = u16::MAX;
 struct Gathered {
     schema: Option<SchemaRef>,
     batches: Vec<RecordBatch>,
-    /// Of the batches, and of the columns that they become.
+    /// The memory of the batches, and of the columns that they become.
     memory: MemoryReservation,
 }
 

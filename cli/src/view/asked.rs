@@ -1,4 +1,4 @@
-//! Questions of the page: each on a connection of its own, at most four at a time, and each can be abandoned alone.
+//! Runs the page's questions: each on a connection of its own, at most four at a time, and each can be cancelled by itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ pub(super) struct Asked {
     places: Arc<Semaphore>,
 }
 
-/// Whoever waited went away.
+/// Dropped when the page no longer waits for an answer: its query is then cancelled.
 struct Abandon(Arc<Notify>);
 
 impl Drop for Abandon {

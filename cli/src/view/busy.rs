@@ -1,4 +1,4 @@
-//! How many lanes are busy over time, in bins of the whole.
+//! How many lanes are busy over time, in equal bins of the whole run.
 
 use tq_udfs::bins::Edges;
 
@@ -45,14 +45,14 @@ impl BusyLanes {
         self.covering[last] -= 1.0;
     }
 
-    /// Those of two parts of the lanes.
+    /// The sum of two parts of the lanes.
     pub(super) fn plus(mut self, other: &BusyLanes) -> BusyLanes {
         self.ticks.iter_mut().zip(&other.ticks).for_each(|(ticks, others)| *ticks += others);
         self.covering.iter_mut().zip(&other.covering).for_each(|(covering, others)| *covering += others);
         self
     }
 
-    /// Of so many lanes the share that is busy, by bin.
+    /// By bin, the share of `lanes` lanes that is busy.
     pub(super) fn shares(&self, lanes: usize) -> Vec<f32> {
         let mut covering = 0.0;
         let share = |(bin, (ticks, change)): (usize, (&f64, &f64))| {

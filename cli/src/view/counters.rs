@@ -30,7 +30,7 @@ pub(super) struct Series {
 /// All of them.
 pub(super) struct Counters {
     series: Vec<Series>,
-    /// Of the values, given back on drop.
+    /// The memory of the values, given back on drop.
     _memory: MemoryReservation,
 }
 

@@ -1,7 +1,8 @@
 //! The page without a server: all that it can show in one document, for a report that is sent to somebody.
 //!
-//! What the page would ask for is there already, packed: lanes, names, layers, counters, and a pyramid of tiles: the whole, and halves of
-//! halves where the most tasks are summed up, as far as the bytes go. Where a tile has no sums it is exact at every zoom.
+//! The document holds, packed, what the page would ask the server for: lanes, names, layers, counters, and a pyramid of tiles. The first tile
+//! is the whole run; then the tile that sums up the most tasks is halved, again and again, as long as the size limit allows. A tile without
+//! sums is exact at every zoom.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashSet};
@@ -42,7 +43,7 @@ pub(crate) fn page(connection: &mut Connection, bytes_max: usize) -> Result<Opti
     let mut model = Model::read(connection)?;
     let counters = Counters::read(connection, &model)?;
     let of_counters = counters.reach(Frame::as_recorded(&model));
-    model.reach_out([of_counters, None]);
+    model.extend_reach([of_counters, None]);
     let Some((from, to)) = model.reach else { return Ok(None) };
     let mut left = Budget { bytes: bytes_max };
     let mut answers = serde_json::Map::new();
@@ -170,7 +171,7 @@ impl Piece {
         Ok(Some(Piece { from, to, summed, names, data: packed(&columns.finish())? }))
     }
 
-    /// Its halves; none of what is exact, or where a bin is a tick already.
+    /// Its halves; none where it is exact, or where a bin is a single tick already.
     fn halves(&self, model: &Model) -> Result<Vec<Piece>, Failure> {
         if self.summed == 0 || self.from.abs_diff(self.to) <= BINS as u64 {
             return Ok(Vec::new());

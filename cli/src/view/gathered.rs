@@ -1,4 +1,4 @@
-//! What queries answer on its way into arrays: words by number, and the tasks of all lanes.
+//! Gathers the rows of answers into arrays: words as numbers, and the tasks of all lanes.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::errors::{Failure, Problem};
 use crate::output::{Output, Picture, Preparation};
 use crate::report;
 
-/// The words of the first N columns of an answer, by number.
+/// Numbers the words of the first N columns of an answer.
 pub(super) struct WordColumns<const N: usize> {
     words: Words,
     reading: [WordsReading; N],
@@ -60,13 +60,15 @@ pub(super) struct Read {
 /// Gathers the tasks of an answer.
 pub(super) struct Tasks {
     words: WordColumns<4>,
+    /// Name, kind and number of tasks; names and kinds are numbers of `words`.
     names: Vec<(u32, u32, i64)>,
+    /// The place in `names` of a word.
     name_of: HashMap<u32, u32, RandomState>,
     pub(super) read: Vec<Read>,
     pub(super) memory: MemoryReservation,
 }
 
-/// Bytes that a task takes until it is in its row: as it was read, on its lane, in its row.
+/// Bytes that a task takes while it is read: as it was read, on its lane, and in its row.
 pub(super) const TASK_BYTES: usize = size_of::<Read>() + size_of::<LaneSpan>() + SPAN_BYTES;
 
 impl Tasks {
@@ -87,7 +89,7 @@ impl Tasks {
         Some((first, last.max(first.saturating_add(1))))
     }
 
-    /// The spans of each lane; tasks of a location that is in no list get a lane, too.
+    /// The spans of each lane; a location without a lane gets one.
     pub(super) fn by_lane(
         &self,
         lanes: &mut Vec<Lane>,
@@ -106,7 +108,7 @@ impl Tasks {
                     lanes.len() as u32 - 1
                 })
             });
-            // What never ended is drawn to the end.
+            // A task that never ended is drawn to the end.
             spans[number as usize].push(LaneSpan::new(task.start, task.finish.unwrap_or(last), row as u32));
         }
         spans

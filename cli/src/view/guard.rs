@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `Host` is 127.0.0.1, localhost or \[::1\], with any port: people tunnel | 403: a name of a stranger's that leads here (DNS rebinding) |
 //! | `Origin`, where sent, is that host | 403: another page asks |
-//! | the path begins with the token | 404, and nothing is said |
+//! | the path begins with the token | 404 without any text |
 
 use axum::extract::{Request, State};
 use axum::http::header::{

@@ -1,8 +1,9 @@
-//! Lanes on disk: what the page draws of tasks that are too many to be read each time, or to be in memory.
+//! Lanes on disk: what the page draws where there are too many tasks to read them each time, or to keep them in memory.
 //!
-//! Life of the data: `floating_rows` gives each task its row → the tasks of a row, those of them that coarse pictures draw, and what such
-//! pictures sum up ([`Levels`]), in blocks of some thousands that are packed as they fill up → one file, whose end says where each block
-//! is. A tile reads the blocks that it touches. Beside a store the file stays for the next time; else it has no name and ends with the page.
+//! Life of the data: `floating_rows` gives each task its row → for each row, blocks of its tasks, of the tasks that coarse pictures draw one by
+//! one, and of the bins in which such pictures sum up the others ([`Levels`]); a block holds some thousands and is compressed when it is
+//! full → one file, whose end says where each block is. A tile reads the blocks that it touches. Beside a store the file stays for the next
+//! time; else it has no name and disappears with the page.
 //!
 //! ```text
 //! magic │ blocks of any row, packed … │ the end: lanes, names, where the blocks are; packed │ where the end begins │ magic
@@ -32,21 +33,22 @@ use crate::output::{Output, Preparation};
 const MAGIC: &[u8; 8] = b"tqlanes\x01";
 /// Tasks or bins of a block.
 const BLOCK: usize = 2048;
-/// Tasks that a bin of a row's finest level has on average, as its first tasks tell: what is finer is as quick to sum up from the tasks.
+/// Tasks in a bin of a row's finest level, on average, estimated from the row's first tasks. Finer bins are summed up from the tasks as quickly.
 const TASKS_OF_BIN: usize = 8;
-/// Bins that the coarsest level has, or twice as many.
+/// The coarsest level has this many bins, or up to twice as many.
 const COARSEST_BINS: u64 = 256;
-/// Bytes that numbers of a task or a bin take when they are written, at most.
+/// The most bytes that the numbers of a task or a bin take when they are written.
 const NUMBERS_BYTES: usize = 50;
-/// Rows of a lane that are looked at for the row of a task.
+/// Rows of a lane in which the row of a task is searched.
 const ROWS_SEARCHED: usize = 256;
-/// Bins of a range of a level: those that a tile has, twice, since the level has at most twice as many as were asked for.
+/// The most bins that a range of a level has: twice those of a tile, since a level has at most twice as many as were asked for.
 const LEVEL_BINS_MAX: usize = 2 * BINS_MAX + 2;
 /// Blocks that are kept for the next look.
 const RECENT_BLOCKS: usize = 512;
-/// The list of blocks is at most so many times as long as it is packed, or as long as the file: lists of regular traces pack well.
+/// The list of blocks is at most this many times as long as its compressed form, or as long as the file. Lists of regular traces compress well;
+/// a longer one is damage.
 const MOST_UNPACKED: u64 = 1024;
-/// Packs well enough, at the speed of the disk.
+/// The level of compression: small enough, at the speed of the disk.
 const PACKING: i32 = 1;
 
 /// Where a block is, and which ticks, or bins, it has.
@@ -88,7 +90,7 @@ type RecentBlock = (usize, Arc<Vec<RowSpan>>);
 /// Times that any run has.
 pub(super) const TIMES: RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 
-/// What is known of them without reading a block.
+/// The end of the file: what is known of the lanes without reading a block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {
@@ -107,7 +109,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of tasks from the first start to the last finish.
+    /// The grid for tasks between a first start and a last finish.
     fn of((first, last): (i64, i64)) -> Grid {
         Grid { origin: first, coarsest: (first.abs_diff(last) / COARSEST_BINS).max(1).ilog2() }
     }
@@ -195,7 +197,7 @@ impl KeptLanes {
         let at = u64::from_le_bytes(at.try_into().ok()?);
         let packed = length.checked_sub(TAIL)?.checked_sub(at).filter(|_| magic == MAGIC && at >= 8)?;
         file.seek(io::SeekFrom::Start(at)).ok()?;
-        // No file makes more of itself than such lists do.
+        // A list that claims to be longer was not written by us.
         let most = packed.saturating_mul(MOST_UNPACKED).saturating_add(length);
         let end = zstd::Decoder::new((&mut file).take(packed)).ok()?.take(most);
         let (about, more): (About, M) = serde_json::from_reader(BufReader::new(end)).ok()?;
@@ -220,9 +222,9 @@ impl KeptLanes {
         self.about.lanes.get(lane).map_or(0, Vec::len)
     }
 
-    /// The bins of `2^shift` ticks of which so many ticks have about this number, or more where even the coarsest level has.
+    /// The shift for which `ticks` ticks are about `bins` bins of `2^shift` ticks; more bins where the coarsest level is not coarse enough.
     pub(super) fn shift(&self, ticks: u64, bins: usize) -> u32 {
-        // Up to 1.4 times as many bins, or as few.
+        // Between 1/1.4 and 1.4 times `bins`.
         let widest = ticks as f64 / bins.max(1) as f64 * std::f64::consts::SQRT_2;
         (widest.max(1.0).log2() as u32).min(self.about.grid.coarsest)
     }
@@ -288,7 +290,7 @@ impl KeptLanes {
             .find(|row| self.is_there(lane, *row, task, tick).is_some_and(|is_there| is_there))
     }
 
-    /// Whether a task of a row has a tick, or ends there. What is asked next is mostly near it, so blocks are kept.
+    /// Whether a task of a row has a tick, or ends there. The next look-up is mostly near, so blocks are kept.
     fn is_there(&self, lane: usize, row: usize, task: i64, tick: i64) -> Option<bool> {
         let blocks = &self.row(lane, row)?.tasks;
         let mut number = blocks.partition_point(|block| block.until < tick);

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let mut model = Model::read(&mut connection)?;
     let counters = Counters::read(&mut connection, &model)?;
     let of_counters = [false, true].map(|is_aligned| counters.reach(Frame::of(&model, is_aligned)));
-    model.reach_out(of_counters);
+    model.extend_reach(of_counters);
     let info = answers::info(&mut connection, &model)?;
     let token = Token::random()?;
     let port = listener.local_addr()?.port();
@@ -121,7 +121,7 @@ struct Part {
 }
 
 type Shared = State<Arc<Page>>;
-/// What stands behind `?`.
+/// The parameters of a request, which stand behind `?`.
 type Given = Query<HashMap<String, String>>;
 
 fn router(page: Arc<Page>, token: &Token) -> Router {

@@ -1,7 +1,7 @@
 //! The tasks of the traces as the page draws them: lanes, rows of tasks that do not overlap, names with their colours.
 //!
-//! Read once, by queries like any other; tiles are then cut from arrays and wait for no query. Tasks that are too many for that are
-//! [kept](super::kept) on disk, row by row, and tiles are cut from there.
+//! Queries read the tasks once; tiles are then cut from arrays without a query. Where the arrays would not fit into memory, the rows are
+//! [kept](super::kept) on disk, and tiles are cut from there.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, OnceLock};
@@ -44,17 +44,17 @@ pub(super) struct Model {
     /// First start and last finish, where there are tasks.
     pub(super) reach: Option<(i64, i64)>,
     busy: BusyShares,
-    /// First start and last finish of all runs, were they aligned at their starts.
+    /// First start and last finish of all runs when they are aligned at their starts.
     aligned: Option<(i64, i64)>,
-    /// The same as `busy`, were they aligned, once somebody asks.
+    /// As `busy`, with the runs aligned; computed when the page first asks for it.
     aligned_busy: OnceLock<BusyShares>,
     /// The lane of a run's location.
     lane_of: HashMap<(String, String), u32>,
     /// The rows of the lanes, where they are on disk.
     pub(super) kept: Option<KeptLanes>,
-    /// Tallies that no tile uses.
+    /// Tallies that no tile uses at the moment, for the next tile.
     tallies: Mutex<Vec<TicksOfNames>>,
-    /// Of the tasks, given back on drop.
+    /// The memory of the tasks, given back on drop.
     _memory: Option<MemoryReservation>,
 }
 
@@ -64,7 +64,7 @@ type BusyShares = ((i64, i64), Vec<f32>);
 /// First start and last finish of each run.
 type ReachOfRuns = HashMap<String, (i64, i64)>;
 
-/// A location, whether it ran something or not.
+/// A location, with or without tasks.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Lane {
     pub(super) run: String,
@@ -76,7 +76,7 @@ pub(super) struct Lane {
     tasks: i64,
     /// First start and last finish.
     reach: Option<(i64, i64)>,
-    /// Those of its tasks, in memory.
+    /// The rows of its tasks; empty where they are on disk.
     #[serde(skip)]
     pub(super) rows: Vec<Row>,
     /// The row of each task, by task, where there are many rows.
@@ -108,7 +108,7 @@ impl<'m> Frame<'m> {
         if self.is_aligned { lane.shift } else { 0 }
     }
 
-    /// The same of the lane of a number, where there is one, or of a run.
+    /// The same for a lane given by its number, else for a run; 0 where neither is known.
     pub(super) fn shift_of(self, lane: Option<u32>, run: Option<&str>) -> i64 {
         if !self.is_aligned {
             return 0;
@@ -128,12 +128,12 @@ pub(super) struct Name {
     pub(super) tasks: i64,
 }
 
-/// That of what is kept on disk: another one for each change of [`Known`] or of [`super::kept`].
+/// The version of the file on disk: it changes with [`Known`] and with the layout in [`super::kept`].
 const KEPT_VERSION: &str = "view 2";
-/// Tasks from which on a store keeps what the page draws of them.
+/// A store with at least this many tasks keeps what the page draws of them.
 const LEAST_KEPT: u64 = 1 << 20;
 
-/// The same, as the environment says it, for tests.
+/// [`LEAST_KEPT`], or what a test sets in the environment.
 fn least_kept() -> u64 {
     std::env::var("TQ_VIEW_LEAST_KEPT").ok().and_then(|tasks| tasks.parse().ok()).unwrap_or(LEAST_KEPT)
 }
@@ -147,7 +147,7 @@ const LANES_OF_TASKS: &str =
 const ROWS: &str = "SELECT run, location, name, task, start, finish, row FROM floating_rows( \
     (SELECT run, location, name, task, start, coalesce(finish, $last) AS finish FROM program_tasks WHERE start IS NOT NULL))";
 const TASKS: &str = "SELECT run, location, name, kind, task, start, finish FROM program_tasks WHERE start IS NOT NULL";
-/// How busy reports say that locations were: without waits, steps and what the recorder wrote of itself.
+/// The busy time of locations as reports have it: without waits, steps and the recorder's own tasks.
 const BUSY: &str = "SELECT run, location, busy_time FROM busy_lanes";
 const LOCATIONS: &str =
     "SELECT l.run, l.location, l.name, l.kind, l.role, l.parent FROM program_locations l JOIN runs r ON r.run = l.run";
@@ -164,7 +164,7 @@ impl Model {
         let is_large = beside.is_some() && counted.tasks >= least_kept();
         if is_large || counted.tasks.saturating_mul(TASK_BYTES as u64) > connection.session().memory_limit() as u64 / 2
         {
-            // What cannot be kept beside the runs, for want of room or since `tq gc` came by, is kept without a name.
+            // Where the file cannot be kept beside the runs (the disk is full, or `tq gc` removed it), a temporary one takes its place.
             return match Model::on_disk(connection, beside.as_ref(), &counted) {
                 Err(Failure::Told(_)) if beside.is_some() => Model::on_disk(connection, None, &counted),
                 kept => kept,
@@ -191,10 +191,10 @@ impl Model {
             (tasks.names(connection, &picture), filling.join())
         });
         let (names, busy) = (names?, busy.map_err(|_| Problem::internal(&last_panic()))?);
-        be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
+        set_reported_busy_times(connection, &mut lanes, &lane_of)?;
         let runs = reach_of_runs(&lanes);
         let aligned = align(&mut lanes, &runs);
-        // What the tasks took on their way is gone.
+        // Only the rows are left of what reading the tasks took.
         let memory = tasks.memory;
         memory.shrink(tasks.read.len() * (TASK_BYTES - SPAN_BYTES));
         let of_lanes = lanes.iter().filter(|lane| lane.tasks > 0).count();
@@ -223,7 +223,7 @@ impl Model {
         let mut lane_of = by_location(&lanes);
         let others = connection.collect(LANES_OF_TASKS, &Params::new())?;
         let of_tasks = keys(&others)?;
-        // No location and one without a name are one lane of the page.
+        // NULL and '' as a location are one lane of the page.
         let are_apart = of_tasks.iter().collect::<HashSet<_>>().len() == of_tasks.len();
         let rows = if are_apart {
             ROWS.to_owned()
@@ -243,7 +243,7 @@ impl Model {
         let pool = &connection.session().context().runtime_env().memory_pool;
         let memory = MemoryConsumer::new("what the page keeps on disk").register(pool);
         memory.try_grow(ROOM).map_err(|_| too_little_memory())?;
-        // What cannot be kept there is kept without a name.
+        // Where the store cannot be written, a temporary file takes its place.
         let unfinished: Option<Unfinished> = beside.and_then(|beside| beside.begin().ok());
         let file = match &unfinished {
             Some(unfinished) => unfinished.file()?,
@@ -272,27 +272,27 @@ impl Model {
             connection.run(statement, &params, &mut keeping)?;
         }
         let written = keeping.written()?;
-        be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
+        set_reported_busy_times(connection, &mut lanes, &lane_of)?;
         let of_lanes = lanes.iter().filter(|lane| lane.tasks > 0).count();
         let busy = (reach, busy.shares(of_lanes));
         let aligned_busy = (aligned, aligned_busy.shares(of_lanes));
         let known = Known { lanes, names, reach, busy, aligned, aligned_busy };
         let kept = written.finish(&known)?;
         memory.resize(kept.size());
-        // The next one makes it again, where it is not found.
+        // A file that could not be kept is made again the next time.
         let _ = unfinished.map(Unfinished::keep);
         Ok(known.with(kept, Some(memory)))
     }
 
-    /// What was kept the last time.
+    /// The model that an earlier page kept beside the store, if it is there and sound.
     fn found(beside: &Beside) -> Option<Model> {
         let (kept, known): (KeptLanes, Known) = KeptLanes::open(beside.find()?)?;
         let is_sound = known.is_sound() && known.lanes.len() == kept.lanes();
         is_sound.then(|| known.with(kept, None))
     }
 
-    /// What else there is to see may lie before the first task or after the last one: as recorded, and when runs are aligned.
-    pub(super) fn reach_out(&mut self, [recorded, aligned]: [Option<(i64, i64)>; 2]) {
+    /// Extends the reach, as recorded and aligned, by what else is drawn: counters may begin before the first task or end after the last one.
+    pub(super) fn extend_reach(&mut self, [recorded, aligned]: [Option<(i64, i64)>; 2]) {
         let around = |reach: Option<(i64, i64)>, other: Option<(i64, i64)>| match (reach, other) {
             (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
             (reach, other) => reach.or(other),
@@ -301,7 +301,7 @@ impl Model {
         self.aligned = around(self.aligned, aligned);
     }
 
-    /// First start and last finish of all runs, were they aligned at their starts.
+    /// First start and last finish of all runs when they are aligned at their starts.
     pub(super) fn aligned(&self) -> Option<(i64, i64)> {
         self.aligned
     }
@@ -413,7 +413,7 @@ impl Model {
         busy.shares(lanes.len())
     }
 
-    /// The names, for the page; those that it does not need are empty.
+    /// The names, for the page; those for which `needs` is false are empty.
     pub(super) fn name_columns(&self, needs: impl Fn(u32) -> bool) -> Columns {
         let unneeded = Name { text: String::new(), kind: String::new(), colour: GREY, tasks: 0 };
         let names: Vec<&Name> =
@@ -439,7 +439,7 @@ impl Lane {
         self.rows.iter().flat_map(|row| (0..row.len()).map(|place| row.span(place)))
     }
 
-    /// Gives its tasks their rows.
+    /// Distributes its tasks to rows that do not overlap, and computes its busy time.
     fn fill(&mut self, mut spans: Vec<LaneSpan>, read: &[Read], mut busy: Option<&mut BusyLanes>) {
         sort_lane(&mut spans, &Ties::by_row());
         covered(spans.iter().map(|span| (span.start, span.finish)), |start, finish| {
@@ -464,7 +464,7 @@ impl Lane {
         }
     }
 
-    /// A location that is in no list: that of tasks without one.
+    /// A lane for tasks whose location is not in the table `locations`, or NULL.
     pub(super) fn unknown(run: String, location: String) -> Lane {
         let (name, role, parent) = (None, None, None);
         Lane {
@@ -484,7 +484,7 @@ impl Lane {
     }
 }
 
-/// What is known of the lanes beside their rows.
+/// All of a model but the rows of its lanes: what the file on disk keeps beside them.
 #[derive(Serialize, Deserialize)]
 struct Known {
     lanes: Vec<Lane>,
@@ -512,7 +512,7 @@ impl Known {
         }
     }
 
-    /// Whether all of it can be what a file of ours says.
+    /// Whether the values are in the ranges that we write: the file may be damaged or a stranger's.
     fn is_sound(&self) -> bool {
         let is_reach = |(first, last): &(i64, i64)| TIMES.contains(first) && TIMES.contains(last) && first <= last;
         let is_colour = |colour: u16| colour == GREY || usize::from(colour) < hues().count();
@@ -612,7 +612,7 @@ fn counted_names(connection: &mut Connection, picture: &Picture) -> Result<(Vec<
     Ok((texts.iter().zip(kinds).zip(tasks).map(name).collect(), number_of))
 }
 
-/// Gives the tasks of all lanes their rows, on several threads; beside it, how busy the lanes are.
+/// Distributes the tasks of all lanes to rows, on several threads. Returns how busy the lanes are.
 fn fill(lanes: &mut [Lane], spans: Vec<Vec<LaneSpan>>, read: &[Read], reach: Option<(i64, i64)>) -> Option<BusyLanes> {
     let queue = Mutex::new(lanes.iter_mut().zip(spans));
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
@@ -634,8 +634,8 @@ fn fill(lanes: &mut [Lane], spans: Vec<Vec<LaneSpan>>, read: &[Read], reach: Opt
     })
 }
 
-/// Gives lanes that work the busy time that reports give them; the others keep that of all their tasks.
-fn be_as_busy_as_reports_say(
+/// Gives lanes the busy time that reports show; lanes that reports leave out keep that of all their tasks.
+fn set_reported_busy_times(
     connection: &mut Connection,
     lanes: &mut [Lane],
     lane_of: &HashMap<(String, String), u32>,
@@ -662,7 +662,7 @@ fn reach_of_runs(lanes: &[Lane]) -> ReachOfRuns {
     runs
 }
 
-/// Tells each lane how much later than the first run its run began; the reach of all runs, were they to begin together.
+/// Sets the shift of each lane: how much later than the first run its run began. Returns the reach of all runs when they are aligned.
 fn align(lanes: &mut [Lane], runs: &ReachOfRuns) -> Option<(i64, i64)> {
     let begin = runs.values().map(|(first, _)| *first).min()?;
     for lane in lanes {

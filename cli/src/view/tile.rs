@@ -1,7 +1,7 @@
-//! A tile: what a stretch of time shows of some lanes, in so many pixels.
+//! A tile: some lanes over a stretch of time, for a given number of pixels.
 //!
-//! Tasks that are wide enough are there themselves; the others are summed up by bin, so that none is missing and none is drawn where
-//! it is not.
+//! Tasks that are wide enough to be seen are in it one by one. The others are summed up by bin, so that no task is missing, and none is drawn
+//! wider than it is.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use super::model::{Frame, Model, ROWS_MAX};
 use super::wire::Columns;
 use crate::errors::Failure;
 
-/// What is asked.
+/// The request for a tile.
 pub(super) struct Asked {
     pub(super) from: i64,
     pub(super) to: i64,
@@ -38,7 +38,7 @@ impl LaneRows {
         LaneRows { lane, rows: 0..ROWS_MAX }
     }
 
-    /// Those of them that a lane has, out of so many.
+    /// The wanted rows of a lane that has `rows` of them.
     fn of(&self, rows: usize) -> Range<usize> {
         self.rows.start..self.rows.end.min(rows)
     }
@@ -55,7 +55,7 @@ pub(super) struct Cut {
 
 /// Bins of a tile: more than a screen has pixels.
 pub(super) const BINS_MAX: usize = 4096;
-/// A task of so many bins is drawn itself.
+/// A task that is at least this many bins long is drawn by itself.
 const WIDE: u64 = 2;
 
 /// Tasks of a tile with their lanes and rows, and its sums by lane and row.
@@ -80,7 +80,7 @@ struct Group {
 /// Cuts a tile; `None` when a bin would be longer, or an instant greater, than a BIGINT.
 ///
 /// # Errors
-/// What is kept on disk cannot be read.
+/// The rows are on disk and cannot be read.
 pub(super) fn cut(frame: Frame<'_>, asked: &Asked) -> Result<Option<Cut>, Failure> {
     let model = frame.model;
     let mut found = Found::default();

@@ -5,8 +5,8 @@
 //! {"tables": [{"name": "rows", "rows": 2, "columns": [{"name": "start", "type": "i64", "offset": 0, "is": "time"}]}], …}
 //! ```
 //!
-//! A column with a `scale` has shares of 1: whole numbers of so many parts. A text column has offsets (one more than rows) at `offset` and its letters at `bytes`; a column with NULLs has a byte per row at
-//! `nulls`, 1 for NULL.
+//! A column with a `scale` holds shares of 1 as whole numbers: a value of `scale` is 1. A text column has offsets (one more than rows) at
+//! `offset` and its letters at `bytes`. A column with NULLs has a byte per row at `nulls`, 1 for NULL.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;

@@ -1,10 +1,10 @@
-//! What calls of MPI are, told by their names: where a trace does not say what its tasks do.
+//! The role of an MPI call, from its name, for traces that do not record what their tasks do.
 
 /// Calls that only wait.
 const WAITS: [&str; 7] = ["mprobe", "probe", "wait", "waitall", "waitany", "waitsome", "win_wait"];
 
-/// Calls that send, receive, test, or meet others. Those that begin with `i` (not blocking) or end with `_init` (persistent) are not
-/// listed again.
+/// Calls that send, receive, test or synchronise, in the order of the alphabet. Nonblocking (`i…`) and persistent (`…_init`) forms of a call
+/// are not listed again.
 const COMMUNICATION: [&str; 65] = [
     "accumulate",
     "allgather",
@@ -73,9 +73,9 @@ const COMMUNICATION: [&str; 65] = [
     "win_unlock_all",
 ];
 
-/// The role of a task that has the name of a call of MPI (its standard, version 4.1) that waits, communicates, or sets MPI up; `None` for every
-/// other name. Also of the profiling interface (`PMPI_Send`), as Fortran compilers write them (`mpi_send_`), with large counts
-/// (`MPI_Send_c`) and with arguments behind (`MPI_Wait(request)`).
+/// The role of a task that is named after a call of MPI (version 4.1 of the standard): `wait`, `communication`, or `runtime` for calls that start
+/// and end MPI; `None` for every other name. Knows the profiling interface (`PMPI_Send`), Fortran's spelling (`mpi_send_`), large counts
+/// (`MPI_Send_c`) and names with arguments (`MPI_Wait(request)`).
 pub(super) fn role(name: &str) -> Option<&'static str> {
     let call = name.strip_prefix(['p', 'P']).unwrap_or(name);
     let (_, call) = call.split_at_checked(4).filter(|(prefix, _)| prefix.eq_ignore_ascii_case("mpi_"))?;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::built_in::BUILT_IN;
 use super::{Origin, QueryError, SavedQuery};
 
-/// `(name, text)` of every file of `queries/`, by name.
-static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in_queries.rs"));
+pub use super::built_in::{built_in, built_in_names};
 
 /// Saved queries by name. A file is read when its query is requested: a broken one does not affect the others.
 #[derive(Debug, Default, Clone)]
@@ -63,17 +63,6 @@ impl Library {
         }
         built_in(name).map(|text| SavedQuery::parse(name, Origin::BuiltIn, text)).transpose()
     }
-}
-
-/// The text of a built-in query.
-pub fn built_in(name: &str) -> Option<&'static str> {
-    let at = BUILT_IN.binary_search_by_key(&name, |(name, _)| name).ok()?;
-    Some(BUILT_IN[at].1)
-}
-
-/// The names of the built-in queries, in order.
-pub fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name)
 }
 
 /// The `.sql` files of a directory by name, in the order of their names.

@@ -5,6 +5,7 @@
 //! [`SavedQuery::bind`] turns arguments given as text into values → [`SavedQuery::unmet`] checks what the query needs
 //! against a session.
 
+pub(crate) mod built_in;
 pub mod header;
 pub mod library;
 pub mod params;

@@ -68,8 +68,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// An object, of at most so many bytes; `None` where it is not there. A refusal says the same: a service that does not list its objects
-    /// does not tell what is not there.
+    /// An object of a limited size; `None` where it is not there. A refusal counts as not there: services answer so for missing objects to
+    /// clients that may not list them.
     ///
     /// # Errors
     /// It cannot be read, or is larger.
@@ -108,7 +108,7 @@ impl Folder {
         })?
     }
 
-    /// A range of an object that has so many bytes in all.
+    /// A range of an object whose whole length is known.
     ///
     /// # Errors
     /// It cannot be read, or has another length.
@@ -324,9 +324,9 @@ enum Failure {
     /// The file that becomes an object.
     File(std::io::Error),
     Silent(Duration),
-    /// It has so many bytes.
+    /// It is too large: its length in bytes.
     Large(u64),
-    /// It has so many bytes instead of these.
+    /// It has another length than expected: its own, and the expected one.
     Length(u64, u64),
 }
 

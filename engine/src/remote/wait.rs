@@ -1,4 +1,4 @@
-//! Wait: requests run on a runtime of their own, so that code which is not asynchronous can wait for them on any thread.
+//! Wait: synchronous code waits, on any thread, for requests that run on a runtime of their own.
 
 use std::future::Future;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::ImportError;
 use crate::trace::Deadline;
 
-/// Requests wait most of the time.
+/// Few are enough: requests spend most of their time waiting.
 const THREADS: usize = 2;
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -24,14 +24,17 @@ fn runtime(path: &Path) -> Result<&'static Runtime, ImportError> {
     Ok(RUNTIME.get_or_init(|| made))
 }
 
-/// What the requests about `path` give, unless the time is over before: then they are abandoned.
+/// Runs the requests about `path` and returns their answer. At the deadline they are abandoned.
+///
+/// # Errors
+/// The deadline has passed; the runtime cannot be started; a request panicked.
 pub(super) fn wait<T: Send + 'static>(
     path: &Path,
     deadline: Deadline,
     requests: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ImportError> {
     let (sender, receiver) = sync_channel(1);
-    // Nobody listens any more when it is too late.
+    // Sending fails when the deadline has passed and the receiver is gone.
     let task = runtime(path)?.spawn(async move { drop(sender.send(requests.await)) });
     let received = match deadline.left() {
         Some(left) => receiver.recv_timeout(left),
@@ -40,6 +43,6 @@ pub(super) fn wait<T: Send + 'static>(
     task.abort();
     received.or_else(|_| {
         deadline.check(path)?;
-        Err(ImportError::internal(path, datafusion::error::DataFusionError::Internal("a request panicked".to_owned())))
+        Err(ImportError::Internal { path: path.to_owned(), what: "a request panicked".to_owned() })
     })
 }

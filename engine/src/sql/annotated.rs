@@ -1,7 +1,7 @@
 //! A function that returns its argument, with other properties for the planner.
 //!
-//! DataFusion concludes from an expression what may be NULL, what determines what, and what a column is called. Where a conclusion is wrong,
-//! the rules of this folder put [`itself`] around the expression: the value stays, and [`Said`] takes the place of the conclusion.
+//! DataFusion derives from an expression whether it may be NULL, which columns determine it, and its name. Where it derives something
+//! wrong, the rules of this folder put [`itself`] around the expression: the value stays, and [`Said`] replaces the derived property.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! What branches of UNION and of recursive queries tell of their columns besides their types: whether they may be NULL, and metadata,
-//! for us whether they are times.
+//! Nullability and metadata of the columns of UNION and of recursive queries. The metadata says which columns are times.
 //!
-//! Both change while a plan is analyzed and optimized: `start + 1` is a time as soon as it is a checked addition, and what becomes
-//! of `CASE WHEN c < c …` may be NULL. DataFusion (55.2) then keeps the schema that the UNION had before, and ends with an internal error
-//! when the plan runs. Of a recursive query it wants the same metadata from both branches, and
-//! `SELECT 0 AS waited … UNION ALL SELECT waited + duration …` has not.
+//! Both change while a plan is analyzed and optimized: `start + 1` is a time as soon as it is a checked addition, and
+//! `CASE WHEN c < c …` may become NULL. DataFusion (55.2) then keeps the old schema of the UNION, which is an internal error when the plan
+//! runs. It also wants the same metadata from both branches of a recursive query, and the branches of
+//! `SELECT 0 AS waited … UNION ALL SELECT waited + duration …` differ.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQ
 
 use crate::sql::annotated::{Said, itself};
 
-/// An optimized plan whose UNIONs have the schemas of what their branches became.
+/// An optimized plan in which the schema of each UNION is that of its optimized branches.
 pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut has_changed = false;
     let settled = plan.transform_up_with_subqueries(|plan| match plan {
@@ -31,7 +30,7 @@ pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
     settled.data()
 }
 
-/// A node whose inputs were analyzed, and what they tell of its columns.
+/// A node with the nullability and the metadata that its analyzed inputs give its columns.
 pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Union(union) => union_of(with_names(union)?),

@@ -10,7 +10,7 @@ pub(super) fn days_of_date(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day of so many days since 1970.
+/// Year, month and day of a date that is given as days since 1970-01-01.
 pub(super) fn date_of_days(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,4 +1,4 @@
-//! Rewriting the CASE expressions of a plan.
+//! Finds the CASE expressions of a plan and lets a caller rewrite them.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};

@@ -1,10 +1,10 @@
-//! Keys of grouping sets that are computed, as columns of a projection below.
+//! Moves computed keys of grouping sets into a projection below the aggregation.
 //!
 //! ```text
 //! GROUP BY ROLLUP (a, CASE WHEN b > 0 THEN 'more' END)    GROUP BY ROLLUP (a, c) over SELECT *, CASE … END AS c
 //! ```
 //! A pass that rewrites an expression gives it its old name by an alias. Within a grouping set that alias names the set instead of the key, and
-//! `grouping(key)` no longer finds its key (DataFusion 55.2). Columns are left alone by all of them.
+//! `grouping(key)` no longer finds its key (DataFusion 55.2). No pass renames plain columns.
 
 use std::sync::Arc;
 

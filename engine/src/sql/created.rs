@@ -1,4 +1,4 @@
-//! Tables that are made: constraints that nobody would check are refused.
+//! CREATE TABLE: constraints that would not be checked are refused.
 //!
 //! DataFusion (55.2) takes NULLs into a NOT NULL column, and the same key twice; of a PRIMARY KEY or UNIQUE it concludes all the same that
 //! `GROUP BY key, b` has one row for each key. Generated columns stay NULL. Of a file it believes NOT NULL (`WHERE x IS NULL` has no rows then) and

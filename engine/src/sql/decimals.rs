@@ -136,8 +136,8 @@ pub(super) fn check_columns(columns: &[ColumnDef]) -> Result<()> {
     Ok(())
 }
 
-/// A cast to DECIMAL(5, -2), whose numbers end in `00`, is one of DECIMAL(7, 0) afterwards: types of negative scale are not shown,
-/// added or compared everywhere. For after what stands within was visited.
+/// A cast to DECIMAL(5, -2), whose numbers end in `00`, is cast to DECIMAL(7, 0) afterwards: types of negative scale cannot be shown,
+/// added or compared everywhere. To be called after the argument was visited.
 pub(super) fn without_scale(expr: &mut SqlExpr) {
     let SqlExpr::Cast {
         data_type:

@@ -1,4 +1,4 @@
-//! What determines what: functional dependencies that DataFusion concludes and that do not hold.
+//! Functional dependencies (a column determines another) that DataFusion concludes although they do not hold.
 //!
 //! In `d JOIN t`, where `d` was grouped by `d.b`, `d.b` determines the columns of `d`. `GROUP BY d.b, t.b` over it is planned (55.2)
 //! as if `d.b` determined the whole answer, `t.b` too (`aggregate_functional_dependencies` takes all columns for the

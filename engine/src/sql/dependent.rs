@@ -33,7 +33,7 @@ use datafusion::logical_expr::{
     Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, SkipType, SubqueryAlias, Window, cast, lit,
 };
 
-use crate::sql::scope::draws;
+use crate::sql::random::draws;
 
 /// What a subquery asks for, as far as it matters for how it may be answered.
 #[derive(Clone, Copy, PartialEq, Eq)]

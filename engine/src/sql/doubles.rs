@@ -101,7 +101,7 @@ fn node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if plan.transformed { plan.map_data(LogicalPlan::recompute_schema) } else { Ok(plan) }
 }
 
-/// Rows that are written out: what was cast to a column's DECIMAL, and may have lost by it, is a DOUBLE again.
+/// The rows of VALUES: a DOUBLE that was cast to a column's DECIMAL, which may lose digits, is a DOUBLE again.
 fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan>> {
     let none = DFSchema::empty();
     let mut fields = vec![];
@@ -159,8 +159,8 @@ fn cast_within<'a>(subquery: &'a Subquery, to: &DataType) -> Option<(&'a Expr, &
     }
 }
 
-/// The branches of a UNION, whose columns have one type each. It is given to all of them: of a UNION within a UNION the type is asked here,
-/// and is otherwise that of its first branch until types are brought together.
+/// Gives the columns of all branches of a UNION their common type. The type of a UNION within a UNION is needed here already; until types are
+/// brought together it would be that of its first branch.
 fn branches(union: Union) -> Result<Transformed<LogicalPlan>> {
     let types: Vec<Option<DataType>> = (0..union.schema.fields().len())
         .map(|at| {

@@ -1,6 +1,6 @@
-//! Values that are equal and do not look so.
+//! Comparison of values that are equal although their bits differ: intervals and lists.
 //!
-//! DataFusion compares them by their bits or fields, without a word:
+//! DataFusion compares them by their bits or fields:
 //!
 //! ```text
 //! INTERVAL '25 hours' > '1 day'     months first, then days, then nanoseconds      interval_length(…) > interval_length(…)
@@ -8,9 +8,9 @@
 //! CAST('[1, 2]' AS BIGINT[])        a list of one element, the text                refused
 //! ORDER BY [2, NULL] NULLS FIRST    NULL is first within the list too              ORDER BY list IS NULL DESC, list
 //! ```
-//! Of doubles `canonical.rs` takes care. An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
-//! whole nodes with such keys (GROUP BY, DISTINCT, joins) is in `interval_keys.rs`.
-//! [`CheckedArithmetic`](super::checked::CheckedArithmetic) asks for each expression, when types are settled.
+//! The length of an interval is that of PostgreSQL and DuckDB: a month has 30 days, a day 24 hours. Plan nodes with such keys (GROUP BY,
+//! DISTINCT, joins) are rewritten in `interval_keys.rs`; `canonical.rs` does the same for doubles.
+//! [`CheckedArithmetic`](super::checked::CheckedArithmetic) calls this for each expression, when types are settled.
 
 use std::sync::{Arc, LazyLock};
 

@@ -23,7 +23,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::nearest::nearest;
-use crate::queries::library::built_in_names;
+use crate::queries::built_in::{built_in, built_in_names};
 use crate::sql::diagnostic::{root_of, text_of};
 use crate::sql::names::without_tags;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, column_like, instead, table_elsewhere, table_like};
@@ -789,7 +789,7 @@ fn stands_in_a_list(place: &Place) -> bool {
 fn saved_query_hint(source: &str) -> Option<String> {
     let call = source.trim().trim_end_matches(';').trim_end();
     let name = call.split_whitespace().next()?;
-    crate::queries::library::built_in(name)?;
+    built_in(name)?;
     Some(format!("it is a saved query: `\\run {call}` at the prompt, `tq query TRACE {name}`"))
 }
 

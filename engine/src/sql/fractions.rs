@@ -1,6 +1,6 @@
-//! Times that are compared with fractions: `duration > 0.5` was meant as half a second, and is half a tick. A note says so.
+//! A note on times that are compared with fractions: `duration > 0.5` was probably meant as half a second, and is half a tick.
 //!
-//! The question is a right one, and somebody may mean it, so it is answered.
+//! The comparison is valid SQL and may be meant, so it is answered all the same.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ExprSchema, Result, ScalarValue};

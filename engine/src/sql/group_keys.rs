@@ -4,9 +4,9 @@
 //! FROM t GROUP BY ROLLUP (a, t.a)              ROLLUP (t.a, t.a)
 //! FROM t JOIN u … GROUP BY CUBE (t.a, a + 1)   CUBE (t.a, t.a + 1)
 //! ```
-//! DataFusion (55.2) compares keys as they are written, and gives the grouped rows the column twice, which it refuses then. As in PostgreSQL, a name is
-//! that of a column of FROM before it is one of SELECT. Where FROM is one table, `a` is `t.a` if there is a `t.a`; where it is several, the planner's
-//! refusal says whether it is.
+//! DataFusion (55.2) compares keys as they are written, gives the grouped rows the column twice, and then refuses that. As in PostgreSQL, a
+//! name means a column of FROM before an alias of SELECT. Where FROM is one table, `a` is `t.a` if there is a `t.a`; where FROM has several
+//! tables, the planner's error tells whether it is.
 
 use std::ops::ControlFlow;
 

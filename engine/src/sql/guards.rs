@@ -165,10 +165,10 @@ fn hidden(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(cast(Expr::Case(case), DataType::Boolean)))
 }
 
-/// Parts of a chain that can fail, up to which they are asked in turn: each turn is a CASE within the one before.
+/// A chain with more parts that can fail stays as it is: each part would be a CASE within the one before.
 const TURNS: usize = 64;
 
-/// An optimized plan whose conditions are asked in turn.
+/// An optimized plan in which conditions that can fail are evaluated one after the other.
 pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
         let mut is_wanted = false;
@@ -218,7 +218,7 @@ fn condition(predicate: Expr) -> Result<Expr> {
     Ok(asked)
 }
 
-/// An expression whose chains are asked in turn, each of their parts as it was.
+/// An expression in which the parts of such chains are evaluated one after the other.
 fn value(expr: Expr) -> Result<Transformed<Expr>> {
     if !is_chain(&expr) || !can_fail(&expr) {
         return grown(|| expr.map_children(value));

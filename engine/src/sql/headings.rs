@@ -85,7 +85,7 @@ fn first_select(body: &SetExpr) -> Option<&Select> {
     }
 }
 
-/// The heading of each column, where it is not for planning to say; empty if nobody knows which column is which.
+/// The heading of each column, `None` where planning names it; empty where items of SELECT cannot be matched with columns.
 fn headings(query: &Query, planned: &[&str]) -> Vec<Option<String>> {
     let Some(select) = first_select(&query.body) else { return Vec::new() };
     let wildcards = select.projection.iter().filter(|item| is_wildcard(item)).count();

@@ -1,9 +1,8 @@
-//! Intervals as keys: what is as long is one group, one distinct row, one partition, and meets in a join.
+//! Intervals as keys: intervals of the same length are equal in GROUP BY, DISTINCT, PARTITION BY and joins.
 //!
 //! DataFusion (55.2) hashes and sorts the fields of an interval: `INTERVAL '1 day'` and `'24 hours'` are two groups, and the larger of
-//! `'1 month'` and `'31 days'` is the month. Where a node has such keys it gets their lengths ([`OfInterval`]), and a
-//! projection above it has the intervals again, under the names that they had. Of intervals that are as long, the one of fewest
-//! months and days is shown.
+//! `'1 month'` and `'31 days'` is the month. A node with such keys gets their lengths instead ([`OfInterval`]), and a projection above it
+//! restores the intervals under their names. Of intervals of one length, the one with the fewest months and days is shown.
 //!
 //! ```text
 //! GROUP BY x               min(rank(x)) GROUP BY length(x), and x = of_rank(…) above        DISTINCT: GROUP BY all columns
@@ -12,8 +11,8 @@
 //! OVER (ORDER BY x)        OVER (ORDER BY length(x)): `frames.rs`
 //! ```
 //!
-//! WITH RECURSIVE … UNION is refused where it has such a column: it would end later than it should, or never. So are groups, and `min`
-//! and `max`, of lists and structs with intervals in them.
+//! Two uses are refused: a column of intervals in WITH RECURSIVE … UNION, which would end late or never, and groups, `min` and `max` of
+//! lists and structs that hold intervals.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `string_agg(text, between)` where what stands between the texts is a column.
+//! `string_agg(text, between)` where `between`, the separator, is a column.
 //!
-//! DataFusion (55.2) takes a literal. In SQL each text but the first has what its own row says before it, and a NULL there is nothing. So pairs are
-//! listed, and put together when they are in order:
+//! DataFusion (55.2) takes only a literal. In SQL each text but the first is preceded by the separator of its own row, and a NULL separator
+//! is empty. So pairs of text and separator are collected in a list, and joined when they are in order:
 //!
 //! ```text
 //! string_agg(s, d ORDER BY k) FILTER (WHERE c)     array_agg(struct(s, d) ORDER BY k) FILTER (WHERE s IS NOT NULL AND c) <joined> NULL

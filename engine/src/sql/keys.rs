@@ -1,16 +1,17 @@
-//! Keys of joins: those for which NULL equals NULL, beside keys for which it does not; and names for all.
+//! Join keys: those for which NULL equals NULL beside those for which it does not, and unambiguous names for computed keys.
 //!
-//! A hash join of DataFusion (55.2) takes NULL for equal in all of its keys or in none. `ON a.x IS NOT DISTINCT FROM b.x` makes it all,
-//! early in the optimizer; and what comes later, equations of a filter above (`WHERE a.y = b.y`) and joins that are put
-//! together with this one, gets the same treatment: rows meet by a NULL in `y`. So such conditions stay conditions in the
-//! optimizer ([`of_equations`]), and become keys when its work is done ([`with_null_keys`]):
+//! A hash join of DataFusion (55.2) has one rule for all of its keys: NULL equals NULL, or it does not. `ON a.x IS NOT DISTINCT FROM b.x`
+//! sets the first early in the optimizer. Keys that are added later, from a filter above (`WHERE a.y = b.y`) or from a join that is merged
+//! with this one, then follow it too, and rows are joined by a NULL in `y`. So such conditions stay conditions while the optimizer runs
+//! ([`of_equations`]), and become keys afterwards ([`with_null_keys`]):
 //!
 //! ```text
 //! keys y = y, filter x IS NOT DISTINCT FROM x      keys y = y, x = x, NULL equals NULL, filter a.y IS NOT NULL
 //! ```
 //!
-//! A key that is computed becomes a column beside those of its side, by a name without casts and parentheses: `(a + b) * c` and `a + b * c`,
-//! or a column and its cast within a function, would be two columns of one name. So each is called by all of its text ([`named`]).
+//! DataFusion makes a computed key a further column of its side, with a name that omits casts and parentheses: `(a + b) * c` and
+//! `a + b * c`, or a column and its cast within a function, would be two columns of one name. So each gets its full text as its name
+//! ([`named`]).
 
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{NullEquality, Result};

@@ -1,13 +1,14 @@
-//! LATERAL tables that say something of the tables beside them in a subquery of their own only.
+//! LATERAL tables that refer to the tables beside them only from within a subquery of their own.
 //!
-//! DataFusion (55.2) marks a LATERAL table by a node around its plan, but looks for outer columns in the plan itself alone: of
+//! DataFusion (55.2) marks a LATERAL table by a node around its plan, but looks for outer columns in the plan itself and not in its
+//! subqueries: of
 //!
 //! ```text
 //! FROM t, LATERAL (SELECT … FROM u WHERE EXISTS (SELECT … FROM v WHERE v.a = t.a)) l
 //! ```
 //!
-//! it makes a plain join, and `t.a` is found by nobody. Here such a table gets the node; `subqueries.rs` takes it away where nothing of `t` is
-//! said after all.
+//! it makes a plain join, in which `t.a` is unknown. Here such a table gets the node; `subqueries.rs` removes it where the table does not
+//! refer to `t` after all.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What intervals are compared, sorted and taken apart by: functions that the planner puts into plans, and nobody calls by name.
+//! Functions of intervals (length, rank, seconds, parts) that the planner puts into plans. Queries cannot call them by name.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use tq_udfs::checked::intervals::{INTERVAL, divided, multiplied};
 pub(super) enum OfInterval {
     /// Nanoseconds as DECIMAL(38, 0), a month of 30 days and a day of 24 hours; of a list or a struct, those of its intervals.
     Length,
-    /// A number by which intervals sort as by their length, and of which the interval can be told: DECIMAL(76, 0).
+    /// A number that sorts as the length does, and from which [`OfInterval::OfRank`] restores the interval: DECIMAL(76, 0).
     Rank,
     /// The interval of a rank.
     OfRank,
@@ -33,9 +33,9 @@ pub(super) enum OfInterval {
     Epoch,
     /// The seconds since 1970 of a TIMESTAMP as DOUBLE, rounded once.
     EpochOfTime,
-    /// What is within a minute, in parts of so many nanoseconds; whole, as `date_part` is of times.
+    /// The part below a minute, in units of so many nanoseconds; a whole number, as `date_part` gives for times.
     OfMinute(i64),
-    /// Whole years over so many.
+    /// Whole years divided by this number.
     Years(i32),
     /// Times a DOUBLE.
     Times,

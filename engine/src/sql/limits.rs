@@ -56,7 +56,7 @@ struct Level {
     joins: Chain,
 }
 
-/// What is as deep as it is long.
+/// A chain of operators, which nests as deep as it is long.
 #[derive(Default)]
 struct Chain {
     /// Since the last separator.
@@ -192,7 +192,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// What is nested counts for what it is nested in.
+/// Ends the innermost level and adds its depth to the level around it.
 fn close(levels: &mut Vec<Level>) {
     if levels.len() < 2 {
         return;

@@ -1,7 +1,8 @@
-//! Functions and operators of lists that DataFusion (55.2) takes for those of texts, or that mean something else there.
+//! Functions and operators on lists: as in PostgreSQL and DuckDB, where DataFusion (55.2) treats a list as a text or has another answer.
 //!
-//! DataFusion makes a text of a list that is given to a function of texts: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. As in DuckDB the
-//! first counts the elements here, and others are refused. `concat` and `concat_ws` make texts of all that they are given. As in PostgreSQL
+//! DataFusion casts a list to a text where a function takes texts: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. Here `length` counts
+//! the elements, as in DuckDB, and other functions of texts refuse lists, but for `concat` and `concat_ws`, which take anything. As in
+//! PostgreSQL:
 //!
 //! ```text
 //! array_remove(a, x), array_replace(a, x, y)     all occurrences, not the first one; a NULL finds NULLs

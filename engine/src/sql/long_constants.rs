@@ -1,9 +1,8 @@
-//! Long constants beside many rows.
+//! Limits the memory of long constants that are repeated for each row.
 //!
-//! A constant that stands beside rows is made as often as a batch has rows wherever an operator wants an array of it:
-//! `SELECT generate_series(1, 8000000) FROM tasks` is a list of 64 MB, 8192 times. This rule runs last and cuts the batches below such
-//! an operator, so that the copies of one batch stay within [`TOGETHER`]. What the copies of all batches come to is asked of the
-//! memory pool by whoever keeps them.
+//! An operator that needs a constant as an array copies it for each row of a batch: `SELECT generate_series(1, 8000000) FROM tasks` is a
+//! list of 64 MB, 8192 times. This rule runs last and cuts the batches below such an operator, so that the copies of one batch stay within
+//! [`TOGETHER`]. An operator that keeps several batches reserves their memory in the pool.
 
 use std::fmt;
 use std::sync::Arc;

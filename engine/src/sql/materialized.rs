@@ -43,7 +43,7 @@ use tokio::sync::OnceCell;
 
 use crate::sql::operators::{no_expressions, no_inputs};
 use crate::sql::order::waiting::bytes_of;
-use crate::sql::scope::draws;
+use crate::sql::random::draws;
 
 /// Behind the name of what is computed once, and before a number of its own.
 const MARK: &str = " (computed once, ";

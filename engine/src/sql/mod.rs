@@ -83,6 +83,7 @@ mod pushed;
 mod quantified;
 pub mod query;
 pub mod question;
+mod random;
 pub mod relations;
 pub mod rewrite;
 mod rows;

@@ -16,7 +16,7 @@
 //!
 //! `⟨,⟩` stands for an operator that the parser never makes; `Marks` plans it as a function that hands its argument on, and
 //! `Unmark` takes that away as soon as columns have their names. `#1` is a tag that no name of a user has: `answer` takes
-//! it from the columns of the answer, which then has names twice; whoever writes a format without those makes them unique.
+//! it from the columns of the answer, which may then have a name twice; outputs whose format does not allow that make names unique.
 //! Statements that are not refused stay as they are.
 
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,10 @@
-//! Comparisons of casts that lose: `CAST(x AS DECIMAL(5, 0)) = 2`, `TRY_CAST(n AS SMALLINT) > 3`, `TRY_CAST(s AS BIGINT) IS NOT DISTINCT FROM NULL`.
+//! Comparisons with a cast that loses information: `CAST(x AS DECIMAL(5, 0)) = 2`, `TRY_CAST(n AS SMALLINT) > 3`,
+//! `TRY_CAST(s AS BIGINT) IS NOT DISTINCT FROM NULL`.
 //!
-//! DataFusion (55.2) compares the value under the cast with the literal instead, whatever the cast does to the value: 2.4 was not 2, 100000 was more
-//! than 3 as a SMALLINT, a text that is no number was no NULL, and a time in seconds was equal to 00:00:01.5. Here such a cast stands within [`itself`], through which nothing is concluded.
-//! So does one that is a column of a subquery: conditions on it come down to it later. Casts that keep every value stay as they are: scans leave out rows by them.
+//! DataFusion (55.2) removes the cast and compares its argument with the literal: 2.4 was not 2, 100000 was more than 3 as a SMALLINT, a
+//! text that is no number was not NULL, and a time in seconds was equal to 00:00:01.5. Here such a cast is wrapped in [`itself`], which the
+//! optimizer does not see through. So is one that is a column of a subquery, since conditions on it are pushed down to it later. Casts that
+//! keep every value stay as they are: scans use them to leave out rows.
 
 use std::ops::RangeInclusive;
 

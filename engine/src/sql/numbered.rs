@@ -55,7 +55,7 @@ const SHARE: usize = 8;
 /// Dictionaries whose numbers a stream remembers.
 const REMEMBERED: usize = 4;
 
-/// Groups by numbers where keys are words. It stands before partitions and orders are asked for: those of numbers are not those of words.
+/// Groups by numbers where keys are words. The rule runs before partitions and orders are required, since those of numbers and words differ.
 #[derive(Debug)]
 pub(super) struct WordsAsNumbers;
 
@@ -294,7 +294,7 @@ impl ExecutionPlan for NumbersOfWordsExec {
         let (table, made) = (Arc::clone(&self.table), Arc::clone(&schema));
         let mut columns: Vec<Numbered> =
             self.columns.iter().map(|&column| Numbered { column, seen: Vec::new() }).collect();
-        // Once a word has no number, what comes would be for nothing.
+        // The stream ends at the first batch with a word that has no number: the rows that follow are not needed then.
         let rows = input.map(move |batch| {
             let numbered = batch.and_then(|batch| with_numbers(&batch, &mut columns, &table, &made, &context));
             numbered.transpose()

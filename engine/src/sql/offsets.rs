@@ -1,9 +1,9 @@
-//! OFFSET of a query within another.
+//! Hides a LIMIT with an OFFSET in a subquery from the rule that places sorts.
 //!
-//! The rule that places sorts (DataFusion 55.2) hands the number of rows that a LIMIT gives to the sort below it, and forgets that
-//! OFFSET takes rows away: of `SELECT … FROM (… ORDER BY k LIMIT 2 OFFSET 1) ORDER BY k` two rows are sorted, the first is left out, and
-//! one is the answer. So while that rule runs, a LIMIT with an OFFSET below whatever asks for an order is hidden: no order and no number
-//! of rows goes through it.
+//! That rule (DataFusion 55.2) hands the number of rows of a LIMIT to the sort below it, and forgets the rows that OFFSET skips: in
+//! `SELECT … FROM (… ORDER BY k LIMIT 2 OFFSET 1) ORDER BY k` the sort gives two rows, the first is skipped, and one row is left. So while
+//! the rule runs, a LIMIT with an OFFSET below an operator that requires an order is hidden: the rule pushes neither an order nor a number
+//! of rows through it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::sql::operators::{no_expressions, one_input};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// The rule of DataFusion while which they are hidden.
-pub(super) const MEANWHILE: &str = "EnsureRequirements";
+/// The rule of DataFusion that must not see them.
+pub(super) const SORT_PLACING_RULE: &str = "EnsureRequirements";
 
 /// Hides every LIMIT that has an OFFSET below what asks for an order.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
-//! What our operators say in the same words: those with one input their name, their input, and how they are made anew when the
-//! optimizer gives them another one; those without that they have none; those that give a row for each row how many there are; those that hand
-//! rows on that nothing else changes.
+//! Macros for the methods of `ExecutionPlan` that are alike in most of our operators: name and inputs, number of rows, and what an operator
+//! answers that hands rows on unchanged.
 //!
 //! ```text
 //! impl ExecutionPlan for StoppableExec {

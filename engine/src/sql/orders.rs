@@ -1,17 +1,15 @@
-//! Aggregates in the order of the table beside aggregates in an order of their own.
+//! Aggregates without ORDER BY beside aggregates with one: the former keep the order of the table.
 //!
-//! Where one aggregate of a query says ORDER BY, DataFusion (55.2) sorts the rows for all of them: `array_agg(x)` and `first_value(x)`
-//! without an order, which have values as the table has them, get those of `array_agg(x ORDER BY y)` beside them. So rows are numbered
-//! below such a query, and the ones without an order ask for that of the numbers:
+//! Where one aggregate of a query has ORDER BY, DataFusion (55.2) sorts the rows for all of them, so that `array_agg(x)` and
+//! `first_value(x)` follow the order of `array_agg(x ORDER BY y)` beside them instead of the table's. So the rows are numbered below such a
+//! query, and the aggregates without an order are ordered by the number:
 //!
 //! ```text
 //! first_value(x), array_agg(x ORDER BY y)     first_value(x ORDER BY row_number() OVER ()), array_agg(x ORDER BY y)
 //! ```
 //!
-//! A key that is a constant says nothing. Sorting rows of no other columns by it fails: `array_agg(1 ORDER BY (SELECT 1))`. It is left out.
-//!
-//! A key that stands in an ORDER BY once more says nothing, and DataFusion's aggregates panic at it (`first_value(x ORDER BY y, y DESC)`, and
-//! `DISTINCT ON`, which becomes that): it is left out.
+//! Keys that do not change the order are left out. A constant fails where rows have no other column (`array_agg(1 ORDER BY (SELECT 1))`), and
+//! a repeated key makes DataFusion's aggregates panic (`first_value(x ORDER BY y, y DESC)`, and `DISTINCT ON`, which becomes that).
 
 use std::collections::HashSet;
 use std::sync::Arc;

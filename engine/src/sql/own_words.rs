@@ -1,9 +1,9 @@
-//! Sorts of batches that have no more words than rows.
+//! Gives sorted batches small dictionaries of their own: only the words that they use.
 //!
-//! A sort holds many batches and puts its answer together of rows of all of them. Arrow (59.3) joins their dictionaries for each
-//! batch of the answer, also where all are one and the same (apache/arrow-rs 9939 is about that), and DataFusion asks for the memory of each:
-//! to sort two million rows with a million words took minutes. The rule [`SortsOfOwnWords`] gives each batch a dictionary of the words
-//! that it uses, before it is sorted and after, where that is smaller.
+//! A sort builds each batch of its answer from rows of many batches. Arrow (59.3) merges their dictionaries for each batch of the answer,
+//! even where all are the same one (apache/arrow-rs 9939), and DataFusion reserves the memory of each: to sort two million rows with a
+//! million words took minutes. The rule [`SortsOfOwnWords`] gives each batch a dictionary of the words that it uses, before the sort and
+//! after it, where that is smaller.
 
 use std::fmt;
 use std::sync::Arc;

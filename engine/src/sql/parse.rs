@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     parse_first(text, usize::MAX)
 }
 
-/// The first statements of a text, so many at most.
+/// The first statements of a text, at most `most`.
 ///
 /// # Errors
 /// As [`parse`], of those that are looked at.

@@ -42,8 +42,7 @@ pub(super) fn place_at(source: &str, start: Location, end: Location) -> Place {
     Place { line: start.line, column: start.column, length: length.clamp(1, rest), source_line }
 }
 
-/// The place of what a message speaks of, if it stands in the statement once. Without a statement, all of `source` is
-/// looked through.
+/// The place of what a message quotes, if it occurs in the statement exactly once. Without a statement, all of `source` is searched.
 pub(super) fn spoken_of(source: &str, statement: Option<&Statement>, message: &str) -> Option<Place> {
     let mut tokens = tokens(source)?;
     if let Some(statement) = statement {

@@ -1,11 +1,11 @@
-//! Keys of windows without names of their own, and keys of aggregates that are there once.
+//! Removes aliases from window keys, and duplicates from the ORDER BY keys of aggregates.
 //!
-//! Windows of one node of a plan have the same keys: DataFusion (55.2) sorts once for them, and compares the keys as expressions. Its rule
-//! for common subexpressions writes `__common_expr_1 AS upper(s)` for a key, and rules behind it take such names off, but only of the
-//! windows that they change: `sum(coalesce(x, 0)) OVER w` and `count(*) OVER w` end with other keys, and in an internal error.
+//! All windows of one plan node have the same keys: DataFusion (55.2) sorts once for them, and compares the keys as expressions. Its rule
+//! for common subexpressions writes `__common_expr_1 AS upper(s)` for a key. Later rules remove such aliases, but only from the windows
+//! that they change: the keys of `sum(coalesce(x, 0)) OVER w` and `count(*) OVER w` then differ, which is an internal error.
 //!
-//! Of two keys of an aggregate that become equal (`first_value(x ORDER BY a, CASE WHEN a = a THEN a ELSE a END)`) its rows are sorted by one,
-//! and its state has two: a panic.
+//! Two ORDER BY keys of an aggregate may become equal (`first_value(x ORDER BY a, CASE WHEN a = a THEN a ELSE a END)`). Its rows are then
+//! sorted by one of them while its state expects two: a panic.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

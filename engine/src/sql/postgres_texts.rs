@@ -72,7 +72,7 @@ pub(super) fn is_text(data_type: &DataType) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum To {
     Date,
-    /// With so many digits behind the point.
+    /// With this number of digits behind the point.
     Decimal(i8),
     Interval,
     Moment,

@@ -1,9 +1,9 @@
-//! Conditions that stay above what they are asked of, and the names of columns in those that go below it.
+//! Filters that must not be pushed down, and qualified column names for those that may.
 //!
-//! DataFusion (55.2) pushes a condition below an aggregation if it speaks of grouping columns only, and below a window if of columns
-//! of PARTITION BY. One that speaks of no column at all, `(SELECT max(b) FROM t) > 100` or `random() < 0.5`, passes that test. But
-//! an aggregation of the whole table (or `GROUPING SETS ((a), ())`) has a row where nothing is left below it, and a condition that
-//! is volatile is asked of each row, group or pair anew:
+//! DataFusion (55.2) pushes a condition below an aggregation if it names only grouping columns, and below a window if it names only
+//! columns of PARTITION BY. A condition without columns, `(SELECT max(b) FROM t) > 100` or `random() < 0.5`, passes that test. But an
+//! aggregation of the whole table (or `GROUPING SETS ((a), ())`) gives a row even for no input, and a volatile condition has another
+//! value for each row, group or pair:
 //!
 //! ```text
 //! SELECT * FROM (SELECT count(*) FROM t) WHERE (SELECT false)     no row, and not `0`
@@ -21,7 +21,7 @@ use datafusion::optimizer::optimizer::{OptimizerConfig, OptimizerRule};
 /// The rule of DataFusion that pushes conditions down.
 pub(super) const PUSHES: &str = "push_down_filter";
 
-/// It leaves such conditions where they are.
+/// Applies the rule, but leaves the conditions that must not be pushed where they are.
 pub(super) fn with_held(
     rule: &dyn OptimizerRule,
     plan: LogicalPlan,

@@ -121,7 +121,7 @@ impl Query {
         self
     }
 
-    /// The plan alone, for whoever runs it in another way.
+    /// The plan alone, for callers that run it in another way.
     pub fn into_frame(self) -> DataFrame {
         self.frame
     }

@@ -11,8 +11,7 @@
 //! DESCRIBE tasks, SHOW TABLES              yes
 //! ```
 //!
-//! A few settings are refused to everybody ([`refuse_settings`]): they would take the session out of its limits, or out of
-//! its mind.
+//! A few settings are refused to everybody ([`refuse_settings`]): they would lift the session's limits, or change what its answers mean.
 
 use std::ops::ControlFlow;
 
@@ -74,7 +73,7 @@ impl Visitor for Nested {
 /// Refuses a plan that does anything but answer, anywhere in its tree, subqueries included.
 ///
 /// # Errors
-/// What it would do.
+/// The plan would do more than answer; the error says what.
 pub fn must_only_ask(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| match node {
         LogicalPlan::Projection(_)

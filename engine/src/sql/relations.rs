@@ -66,7 +66,7 @@ impl RelationFunctions {
         self.all().iter().map(|function| function.name()).collect()
     }
 
-    /// Adds a function. Whoever adds one sees to it that its name is free.
+    /// Adds a function. The caller makes sure that its name is free.
     pub fn add(&self, function: Arc<dyn RelationFunction>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(function);
     }
@@ -250,8 +250,8 @@ fn plan_option(
     Ok(constant(&value, context.context_provider().options()).unwrap_or(value))
 }
 
-/// What an option comes to. Some functions have no value of their own and are others after planning (`coalesce`, `now()`), others want their
-/// arguments in their types (`ms(NULL)`); an option is needed before. `None`: it is no constant, or an error, which is told where its value is asked.
+/// The value of an option, which is needed before planning ends. So functions that planning replaces (`coalesce`, `now()`) are replaced here,
+/// and arguments are cast (`ms(NULL)`). `None`: it is no constant, or an error, which is reported where the value is used.
 fn constant(value: &Expr, options: &ConfigOptions) -> Option<Expr> {
     let is_later = |part: &Expr| Ok(matches!(part, Expr::Placeholder(_) | Expr::ScalarSubquery(_)));
     if value.exists(is_later).unwrap_or(true) {
@@ -320,7 +320,7 @@ fn refuse_twice(function: &dyn RelationFunction, given: impl Iterator<Item = (&'
     Ok(())
 }
 
-/// A call of a function that nobody knows. DataFusion would look at the arguments first and stumble over those.
+/// Refuses a call of an unknown function. DataFusion would plan the arguments first, and report an error in those.
 fn refuse_unknown_function(name: &ObjectName, known: &[&str], context: &mut dyn RelationPlannerContext) -> Result<()> {
     let [part] = name.0.as_slice() else { return Ok(()) };
     let Some(ident) = part.as_ident() else { return Ok(()) };

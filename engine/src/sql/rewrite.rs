@@ -88,7 +88,7 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     }
 }
 
-/// Refuses what a statement would change or what nobody would read of it, also of one that is prepared.
+/// Refuses a statement, prepared or not, that changes what must not change, or that has clauses which planning ignores.
 fn check_statement(statement: &mut Statement) -> Result<()> {
     match statement {
         Statement::Prepare { statement, .. } => return check_statement(statement),

@@ -20,8 +20,6 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     Function, Ident, ObjectName, Query, Select, SetExpr, SetOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
     Visit, visit_relations,
@@ -30,6 +28,7 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
 use crate::sql::materialized::is_marked;
+use crate::sql::random::RANDOM_FUNCTIONS;
 use crate::sql::rows;
 
 /// Refuses two tables of one name from different schemas (`FROM t, s.t`), as PostgreSQL does: `t.a` would be a column of either,
@@ -58,23 +57,6 @@ pub(super) fn refuse_same_names(select: &Select) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Functions that answer something else each time.
-pub(super) const DRAWING: [&str; 3] = ["random", "rand", "uuid"];
-
-/// Whether a plan has a function that answers something else each time.
-pub(super) fn draws(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    let is_drawing = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if DRAWING.contains(&call.name()));
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            found |= expr.exists(|expr| Ok(is_drawing(expr)))?;
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
 }
 
 /// A query of WITH RECURSIVE as DataFusion takes all of it, or why it cannot be.
@@ -259,7 +241,7 @@ impl Scopes {
     /// A function is called here.
     pub(super) fn call(&mut self, function: &Function) {
         let name = function.name.to_string().to_lowercase();
-        if DRAWING.contains(&name.as_str()) {
+        if RANDOM_FUNCTIONS.contains(&name.as_str()) {
             self.draw(&name);
         }
     }

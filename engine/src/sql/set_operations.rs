@@ -1,16 +1,16 @@
-//! EXCEPT and INTERSECT, whose ALL makes multisets of them; and the names of the columns of branches.
+//! EXCEPT and INTERSECT, with ALL as operations on multisets; and the column names of their branches.
 //!
 //! DataFusion (55.2) plans them as an anti and a semi join. With ALL, a row that stands three times on the left and once on the
-//! right is dropped three times, and rows that stand often on both sides meet each other quadratically. With the number that
-//! a row has among its equals, both are right and linear:
+//! right is dropped three times, and rows that are frequent on both sides are compared pair by pair. Here equal rows are numbered
+//! first, which makes both right and linear:
 //!
 //! ```text
 //! l EXCEPT r          SELECT * FROM (l CROSS JOIN r) AS MARK       planned here as
 //!                     DISTINCT l  anti join  r, NULL equal to NULL
 //! l EXCEPT ALL r      l with row_number() OVER (PARTITION BY all columns)  anti join  r with the same
 //! ```
-//! Types of both sides are brought together as UNION does it (DataFusion answers those of the left side, in which `3` is no `3.0`);
-//! names are those of the left side.
+//! The columns get the common types of both sides, as in UNION (DataFusion keeps the types of the left side, and then does not find `3` among
+//! `3.0`), and the names of the left side.
 
 use std::ops::ControlFlow;
 

@@ -1,17 +1,18 @@
 //! Keys of ORDER BY, as PostgreSQL reads them: a bare name is a column of the answer, a name within an expression is one of FROM.
 //!
-//! DataFusion (55.2) takes an alias for both. So where an expression names an alias, the keys become columns beside those of the answer, which see
-//! FROM alone, and the order is that of a query around them:
+//! DataFusion (55.2) resolves both to the alias. So where an expression names an alias, the keys become further columns of the query, where
+//! only FROM is visible, and an outer query sorts by them:
 //!
 //! ```text
 //! SELECT round(d) AS d FROM t ORDER BY d + 1 LIMIT 5
 //!
 //! SELECT * EXCLUDE ("__key_0") FROM (SELECT round(d) AS d, d + 1 AS "__key_0" FROM t) ORDER BY "__key_0" LIMIT 5
 //! ```
-//! Where FROM has no such column, or it is not grouped by, an expression may use the alias all the same, as in DuckDB: the statement is planned as it was.
+//! Where FROM has no such column, or the query does not group by it, an expression may use the alias all the same, as in DuckDB: the statement
+//! is planned as it was.
 //!
-//! A row of several values as a key is so many keys: `ORDER BY (a, b) DESC` is `ORDER BY a DESC, b DESC`, with NULLs behind all values wherever NULLS
-//! FIRST would put the row itself. So it is in windows, in aggregates and in GROUP BY.
+//! A row of several values as a key stands for one key per value: `ORDER BY (a, b) DESC` is `ORDER BY a DESC, b DESC`, with NULLs behind all
+//! values wherever NULLS FIRST would put the row itself. The same holds in windows, in aggregates and in GROUP BY.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

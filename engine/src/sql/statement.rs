@@ -44,8 +44,8 @@ impl Drop for Statement {
 }
 
 impl Statement {
-    /// Whether an answer of so many rows may be the beginning of a longer one: its LIMIT, or the rank that its QUALIFY allows, is
-    /// reached, each a number or one of `params`.
+    /// Whether an answer of `rows` rows may be the beginning of a longer one: it is as long as its LIMIT, or as the rank that its QUALIFY
+    /// allows, each a number or one of `params`.
     pub fn is_cut_at(&self, rows: usize, params: &[(String, ScalarValue)]) -> bool {
         let ParsedStatement::Statement(statement) = &self.parsed else { return false };
         let SqlStatement::Query(query) = statement.as_ref() else { return false };

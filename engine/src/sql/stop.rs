@@ -1,9 +1,9 @@
-//! Queries that can be told to stop, wherever they are.
+//! Makes every query cancellable, including those that compute for long without awaiting.
 //!
-//! An operator is stopped where it waits. One that makes much of little (a cross join, a join whose condition refuses nearly
-//! all pairs) computes for hours without waiting for anything. [`stoppable`] goes through a finished plan: the rows of such operators
-//! pass a `StoppableExec`, and the conditions of joins a `StoppableExpr`, which ask before each batch whether anyone still
-//! wants the answer, and let others have the thread now and then.
+//! A query can be cancelled only where an operator awaits. One that makes many rows of few (a cross join, a join whose condition
+//! refuses nearly all pairs) computes for hours without awaiting anything. [`stoppable`] rewrites a finished plan: the rows of such
+//! operators pass a `StoppableExec`, and the conditions of joins a `StoppableExpr`, which check before each batch whether the query was
+//! cancelled, and yield the thread now and then.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,5 +1,4 @@
-//! `struct(a, b)` and `{'k': a}` within the limit on the size of types ([`tq_udfs::parts`]): DataFusion would plan them as functions of its
-//! own, which know no limit.
+//! `struct(a, b)` and `{'k': a}` within the limit on the size of types ([`tq_udfs::parts`]). DataFusion's own functions for them have no limit.
 
 use std::sync::Arc;
 

@@ -1,18 +1,17 @@
-//! What DataFusion concludes of rows although it does not hold.
+//! Physical properties that DataFusion claims of rows although they do not hold: constant columns, equal columns, orders.
 //!
-//! It knows of each operator's rows which columns are constant or equal, and in which order they come, and leaves sorts, keys and
-//! repartitions out by that. Where rows get NULLs (55.2) it goes on believing what held before, and rows come in a wrong order, or one group
-//! becomes two:
+//! DataFusion (55.2) tracks these properties per operator, and leaves out the sorts, keys and repartitions that they make superfluous.
+//! Where an operator adds NULLs it keeps the properties of its input; rows then come in a wrong order, or one group becomes two:
 //!
 //! ```text
 //! a LEFT JOIN (… WHERE x = 3) ORDER BY x, a         x is 3 or NULL above the join, and no constant
 //! WHERE a = 1 GROUP BY ROLLUP (a, b)                a is 1 or NULL; so it is with columns that are equal, and rows dealt out by a
 //! a JOIN b, each sorted, ORDER BY a.x, b.y          rows of b start again with each row of a: only where a.x is unique they are sorted
 //! ```
-//! Windows are planned by what is unique (`GROUP BY a` sorted by `a` is sorted by `a, max(b)`), and end in an error when they look for the order
-//! of their partitions' keys without it.
+//! Windows are planned with unique keys in mind (`GROUP BY a` sorted by `a` is sorted by `a, max(b)`), and end in an error when they look for
+//! the order of their partition keys without them.
 //!
-//! [`ForgetUnproven`] puts a [`ForgetExec`] on such an input before sorts are placed: the same rows, of which less is said.
+//! [`ForgetUnproven`] puts a [`ForgetExec`] on such an input before sorts are placed: it hands on the same rows, and claims less about them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -130,7 +129,7 @@ fn with_inputs(plan: Plan, inputs: Vec<Plan>) -> Result<Plan> {
     plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
-/// What is still said of the rows.
+/// Which properties of the rows are still claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// All but which columns are unique.

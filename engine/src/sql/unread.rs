@@ -1,4 +1,4 @@
-//! Clauses that the parser takes and planning passes over: they are refused, since the answer would be that of another statement.
+//! Refuses clauses that DataFusion parses and then ignores: the answer would be that of another statement.
 //!
 //! ```text
 //! DELETE FROM t LIMIT 1                          all rows

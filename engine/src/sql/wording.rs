@@ -383,7 +383,7 @@ fn ticks_and_interval(text: &str) -> Worded {
         .then(|| ("a number and an INTERVAL do not go together".to_owned(), Some(TICKS_FOR_INTERVALS.to_owned())))
 }
 
-/// What was written, without what says that it is no time.
+/// The text without the mark that says that it is no time.
 fn without_mark(text: &str) -> &str {
     text.strip_suffix(NONE).unwrap_or(text)
 }

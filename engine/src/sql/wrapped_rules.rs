@@ -1,4 +1,4 @@
-//! Rules of DataFusion's optimizer that are asked in another way than it would ask them.
+//! Wraps logical rules of DataFusion's optimizer: a function of ours decides for each node whether and how the rule is applied.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRul
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// What is done with a node of a plan in the place of the rule's `rewrite`, which is there to be called.
+/// Stands in for a rule's `rewrite` and may call it.
 pub(super) type Rewrite = fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
-/// A rule of DataFusion, or the rewriting that stands in the place of the rule of its name.
+/// The rule itself, or wrapped in the rewriting that `places` names for it.
 pub(super) fn instead_of(rule: Rule, places: &[(&str, Rewrite)]) -> Rule {
     match places.iter().find(|(name, _)| *name == rule.name()) {
         Some((_, rewrite)) => Arc::new(Instead { rule, rewrite: *rewrite }),

@@ -1,4 +1,4 @@
-//! Add: runs become part of a store, all of them in one commit, or none.
+//! Add: adds runs to a store in one commit, all of them or none.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -79,7 +79,7 @@ impl Addition<'_> {
         let names: Vec<String> = runs.iter().map(|named| named.name.clone()).collect();
         let mut replaced = 0;
         let state = placed.committed(root, |state| {
-            // Whoever waits no longer has told that nothing was imported.
+            // After the deadline the user was told that nothing was imported, so nothing may be committed.
             deadline.check(root)?;
             let removed = check_names(root, state, &names, self.replace)?;
             replaced = removed.len();

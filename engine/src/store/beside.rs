@@ -1,10 +1,10 @@
-//! Beside: a file that a program keeps with the runs of a store, made from their rows and only for speed.
+//! Beside: a cache file that a program keeps in a store, made from the rows of its runs.
 //!
 //! ```text
 //! STORE/view/<32 letters>      named by what it was made from: these runs, as they are named and scaled in the session
 //!           /.new-…            one that is being written
 //! ```
-//! No commit names it. It may be missing, and `gc` removes all of them: whoever needs one makes it again.
+//! No commit names it. It may be missing, and `gc` removes all such files: a program that needs one makes it again.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -98,7 +98,7 @@ impl Unfinished {
         OpenOptions::new().read(true).write(true).open(self.file.path())
     }
 
-    /// It is whole, and found from now on.
+    /// Gives the complete file its name: it is found from now on.
     ///
     /// # Errors
     /// The system's; a full disk.

@@ -191,7 +191,7 @@ fn written(cache: &Cache, key: &Key, runs: &mut [NamedRun]) -> Result<(), Import
     let folder = &cache.folder;
     let cannot = |source: std::io::Error| ImportError::Io { path: folder.clone(), source };
     let mut builder = fs::DirBuilder::new();
-    // What the traces tell is nobody else's.
+    // Other users of the machine must not read the traces.
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder).map_err(cannot)?;

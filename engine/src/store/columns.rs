@@ -1,6 +1,6 @@
-//! Columns: how those of a table stand in the files of a store.
+//! Columns: which columns of a table the files of a store have.
 //!
-//! They are the same but for two of `tasks` that others nearly always tell:
+//! They are the same, except for two of `tasks` that can nearly always be computed from others:
 //!
 //! | in the file | NULL | the mark | any other value |
 //! | --- | --- | --- | --- |
@@ -22,7 +22,7 @@ use crate::tables::Table;
 pub(super) struct Told {
     /// Its name in the file.
     pub(super) name: &'static str,
-    /// What stands there for NULL.
+    /// The value that stands for NULL in the file.
     pub(super) mark: i64,
     /// The sum of these, or the value of the only one.
     pub(super) of: &'static [&'static str],

@@ -1,7 +1,7 @@
-//! Conditions: what a filter demands of rows, as far as statistics can tell that a run, a group of rows or a page has none.
+//! Conditions: the part of a filter from which statistics can tell that a run, a group of rows or a page holds no row that passes.
 //!
-//! A condition is necessary and never sufficient: DataFusion applies the filter to the rows that are left. Statistics are brought into
-//! the session's ticks and identities in 128 bits, so that a literal need not be divided and nothing is rounded.
+//! A condition is necessary and never sufficient: DataFusion applies the filter to the rows that are left. Statistics are converted to the
+//! session's ticks and identities in 128 bits, so that literals are compared as they are and nothing is rounded.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{and, is_null, or};
@@ -40,7 +40,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// Of the values of both.
+    /// What is known of the values of both together.
     pub(super) fn or(self, other: Known) -> Known {
         match (self, other) {
             (Known::Null, known) | (known, Known::Null) => known,
@@ -49,7 +49,7 @@ impl Known {
         }
     }
 
-    /// Of the sums of one value each.
+    /// What is known of sums of a value of each.
     pub(super) fn plus(self, other: Known) -> Known {
         match (self, other) {
             (Known::Null, _) | (_, Known::Null) => Known::Null,

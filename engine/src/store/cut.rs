@@ -1,13 +1,15 @@
 //! Cut: which rows of a store are in a slice of time, without reading the others.
 //!
+//! Each group of rows is judged by the least and the greatest time in it:
+//!
 //! ```text
-//! tasks, messages, counters, events:  wholly before or behind the slice → left out      by the least and greatest time of a group
-//!                                     wholly in it → kept
-//!                                     across its borders → its times are read, and a bit for each row says which are kept
-//! links:                              the same by the ends, which must both be kept
+//! tasks, messages, counters, events:  before or behind the slice → left out
+//!                                     within it                  → kept
+//!                                     across a border of it      → its times are read, and a bit per row says which rows are kept
+//! links:                              kept where both of their tasks are kept
 //! ```
-//! Most groups lie on one side, since a trace is written in the order of time. What is left out is counted exactly, and the facts of
-//! the run become those of the rows that are kept, as if the others had never been there.
+//! Few groups lie across a border, since a trace is written in the order of time. What is left out is counted exactly, and the facts of the
+//! run become those of the rows that are kept, as if the others had never been there.
 
 use std::sync::Arc;
 
@@ -33,7 +35,8 @@ enum Fate {
     Partly(BooleanBuffer),
 }
 
-/// Leaves out the rows of a run in a store that are outside of the slice, and counts them. Returns whether it is in a store.
+/// Leaves out the rows of a run that are outside of the slice, and counts them. Returns `false`, and does nothing, for a run that is not in a
+/// store.
 pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<bool, ImportError> {
     let source = run.source.clone();
     let Some(stored) = StoredRows::of_mut(run) else { return Ok(false) };
@@ -44,7 +47,7 @@ pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<boo
         let (mut kept, mut dropped) = (Vec::new(), 0);
         for (place, mut group) in groups.into_iter().enumerate() {
             deadline.check(&source)?;
-            // A slice of a slice has what both keep.
+            // A second slice keeps only what the first one kept.
             let earlier = group.kept.take();
             let all = group.rows();
             let before = earlier.as_ref().map_or(all, |earlier| earlier.count_set_bits());
@@ -82,6 +85,7 @@ pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<boo
     Ok(true)
 }
 
+/// The least and the greatest value, where statistics give numbers.
 fn number(known: &Known) -> Option<(i128, i128)> {
     match known {
         Known::Numbers(least, greatest) => Some((*least, *greatest)),
@@ -117,7 +121,7 @@ fn of_spans(group: &Group, start: &str, finish: &str, slice: Slice) -> Result<Fa
     partly(group, columns, keeps)
 }
 
-/// Looks at the rows.
+/// The fate of a group whose statistics do not decide: reads these columns and asks `keeps` for each row.
 fn partly(group: &Group, columns: &[usize], keeps: impl Fn(&RecordBatch) -> BooleanArray) -> Result<Fate, ImportError> {
     let mut kept = Vec::with_capacity(group.rows());
     for batch in group.read(Wanted::all(columns))? {
@@ -185,7 +189,8 @@ fn contains(tasks: &[Group], task: i64) -> bool {
     place < group.rows_of_file() && group.kept.as_ref().is_none_or(|kept| kept.value(place))
 }
 
-/// The facts of the rows that are kept. What no row of the run is, none of the slice is; the others are looked at.
+/// Makes the facts of the run those of the rows that are kept. A fact that does not hold for the run cannot hold for its slice; for the others
+/// the rows are read.
 fn look_again(stored: &mut StoredRows, deadline: Deadline, source: &std::path::Path) -> Result<(), ImportError> {
     let column = |name: &str| place(Table::Tasks, name);
     let tasks = stored.groups.get(&Table::Tasks).map_or(&[][..], Vec::as_slice);
@@ -227,13 +232,13 @@ fn look_again(stored: &mut StoredRows, deadline: Deadline, source: &std::path::P
         })?;
     }
     stored.facts.profiler = profiler;
-    // They are multiples: the session's ticks are those of the run, multiplied.
+    // Exact: times in the session's ticks are those of the run times `factor`.
     let factor = stored.factor;
     (stored.facts.first, stored.facts.last) = (first.map(|time| time / factor), last.map(|time| time / factor));
     Ok(())
 }
 
-/// Whether some batch is as it should be; no more are read then.
+/// Whether `is_so` holds for some batch; reads no further than the first such one.
 fn any(groups: &[Group], columns: &[usize], mut is_so: impl FnMut(&RecordBatch) -> bool) -> Result<bool, ImportError> {
     for group in groups {
         for batch in group.read(Wanted::all(columns))? {

@@ -1,4 +1,4 @@
-//! Facts: what a commit says of a run, and the run that it says it of.
+//! Facts: what a commit records about a run, and how a run of a session is made from it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use crate::trace::{Finding, NamedRun, Run, RunInfo, Severity, Stage, Stat};
 /// What a commit says of the rows of a run.
 #[derive(Default)]
 pub(super) struct WrittenRun {
-    /// Where they are.
+    /// Where the rows are.
     pub(super) parts: Vec<Part>,
-    /// What they are.
+    /// What the rows are.
     pub(super) facts: Facts,
 }
 

@@ -1,4 +1,4 @@
-//! Keep: runs are removed, files that no commit names are deleted, small files become large ones.
+//! Keep: removes runs, deletes files that no commit names, and merges small files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub struct Collected {
 /// matter to the store.
 ///
 /// # Errors
-/// It names none; the store cannot be written.
+/// The pattern names no run; the store cannot be written.
 pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), ImportError> {
     existing(root)?;
     let mut names = Vec::new();
@@ -43,9 +43,9 @@ pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), 
     Ok((names, warning(views::write(root, &state, false))))
 }
 
-/// Files of removed runs stay for so long, unless the user says otherwise.
+/// Files of removed runs stay this long, unless the user says otherwise.
 const REMOVED: Duration = Duration::from_secs(3600);
-/// Behind a URL nobody can lock what an import at work has sent: it stays for so long.
+/// Behind a URL there are no locks, so files without a commit may be those of a running import: they stay this long.
 const AT_WORK: Duration = Duration::from_secs(24 * 3600);
 
 /// Deletes files that no commit names and that nobody writes: leftovers of imports that were killed at once, files of removed runs when
@@ -157,7 +157,7 @@ fn gc_behind(root: &Path, older_than: Option<Duration>) -> Result<(Collected, Ve
     Ok((collected, warning(written)))
 }
 
-/// Locks a folder or file, so that nobody begins to write there; `None` where somebody does.
+/// Locks a folder or file, so that no other process begins to write there; `None` where another one holds the lock.
 fn locked(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     file.try_lock().ok().map(|()| file)

@@ -1,4 +1,4 @@
-//! Layout: where the files of a store are, and that they are what they seem to be.
+//! Layout: where the files of a store are, and checks that each is a plain file or folder in its place.
 //!
 //! ```text
 //! STORE/log/00000017.json                one commit           STORE/log/00000100.checkpoint.json   all commits up to it

@@ -4,11 +4,11 @@
 //! {"tq store":2,"crc32":"1a2b3c4d","body":{"number":17,"removed":["night/3"],"files":[…],"runs":[…]}}
 //! ```
 //! A commit appears whole or not at all: it is written beside the log, made durable, and then linked under the next number, which
-//! fails if somebody else was faster. Who loses reads the new commits, checks the names again, and tries the next number. Each
+//! fails if another process was faster. Then it reads the new commits, checks the names again, and tries the next number. Each
 //! hundredth commit is followed by a checkpoint, which says the same as all commits up to it, so that opening reads few files.
 //! `last.json` names the last commit and checkpoint, so that a store behind a URL is read without a list of its files: it is a hint that
 //! may be old, and readers look for the next numbers until there is none. It is written when the commit is durable: where it names a commit
-//! that is not there, somebody took the file away.
+//! that is not there, the file was deleted by hand.
 //!
 //! Behind a URL, the service takes an object only if there is none of that name.
 //!
@@ -35,7 +35,7 @@ use crate::trace::Deadline;
 
 /// The version of the format; a reader refuses newer ones.
 pub(super) const VERSION: u64 = 2;
-/// A checkpoint after so many commits.
+/// The number of commits between two checkpoints.
 const CHECKPOINT_EVERY: u64 = 100;
 /// The name of the hint for stores behind URLs, and how large it may be.
 const LAST: &str = "last.json";
@@ -460,7 +460,7 @@ fn read_remote(root: &Path, deadline: Deadline) -> Result<Option<State>, ImportE
     State { checkpoint: last.checkpoint, ..State::default() }.apply(steps).map(Some)
 }
 
-/// What stands before the body, up to the checksum.
+/// The text of a commit before its body, up to the checksum.
 fn head() -> String {
     format!("{{\"tq store\":{VERSION},\"crc32\":\"")
 }

@@ -113,7 +113,7 @@ pub(crate) fn find_behind(url: &Path, deadline: Deadline) -> Result<Option<Place
 /// Lists the runs of a store.
 ///
 /// # Errors
-/// It is no store, or damaged.
+/// The folder is no store, or the store is damaged.
 pub fn list(root: &Path) -> Result<Vec<Listed>, ImportError> {
     let listed = |entry: &Entry| {
         let run = &entry.run;

@@ -1,14 +1,15 @@
 //! Read: groups of rows of a store's files as rows of a session, in the order of the trace.
 //!
 //! ```text
-//! pages → by the least and greatest value of each      rows of tasks → by what the conditions say of them, before other columns are read
+//! pages           left out by the least and greatest value of each
+//! rows of tasks   left out by the conditions, before other columns are read
 //! ```
-//! Rows that stand in the order of the trace are decoded batch by batch. Those of tasks are sorted by location in a group of more than a
-//! page: of these, the wanted rows of one group are in memory at once, and are brought into their order batch by batch, unless
-//! whoever asks does not mind the order.
+//! Rows that stand in the order of the trace are decoded batch by batch. In a group of more than a page, tasks are sorted by location: the
+//! wanted rows of one such group are in memory at once, and are brought into the order of the trace batch by batch, unless the query does not
+//! need that order.
 //!
-//! What comes from the file is compared with checksums first ([`super::blocks`]) and checked then: a stranger's file may have right
-//! checksums and wrong numbers. A panic of the Parquet reader is damage of the file, too.
+//! Bytes of the file are compared with checksums first ([`super::blocks`]). Values are checked after that: a stranger's file may have right
+//! checksums and wrong numbers. A panic of the Parquet reader counts as damage of the file, too.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -148,7 +149,7 @@ impl TableFile {
         &self.path
     }
 
-    /// The same file, which nobody removes while it lives.
+    /// The same file, which is not removed while this value lives.
     pub(super) fn held_by(self, lock: Arc<File>) -> TableFile {
         TableFile { _lock: Some(lock), ..self }
     }
@@ -711,7 +712,7 @@ impl Iterator for Rows {
     }
 }
 
-/// What the footer tells of a column in a group of so many rows.
+/// What the footer says about the values of a column in a group of `rows` rows.
 fn known_of_chunk(chunk: &ColumnChunkMetaData, rows: usize) -> Known {
     let Some(statistics) = chunk.statistics() else { return Known::Unknown };
     if statistics.null_count_opt() == Some(rows as u64) {

@@ -53,13 +53,13 @@ pub(super) struct StoredRows {
 }
 
 impl StoredRows {
-    /// Those of a run, where they are in a store.
+    /// The rows of a run, where they are in a store.
     pub(super) fn of(run: &Run) -> Option<&StoredRows> {
         let rows: &dyn Any = run.stored.as_deref()?;
         rows.downcast_ref()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn of_mut(run: &mut Run) -> Option<&mut StoredRows> {
         let rows: &mut dyn Any = run.stored.as_deref_mut()?;
         rows.downcast_mut()

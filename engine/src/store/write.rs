@@ -3,8 +3,8 @@
 //! ```text
 //! runs/.import-<id>  is locked and written → files and folder are made durable → renamed to runs/<id> → commit
 //! ```
-//! Whoever finds a folder that no commit names and that nobody has locked may remove it. Behind a URL, files are written to a temporary
-//! folder and then sent under their final names; nobody can lock them there, and `gc` goes by their age.
+//! A folder that no commit names and that is not locked may be removed. Behind a URL, files are written to a temporary folder and then sent
+//! under their final names; there are no locks there, and `gc` goes by their age.
 //!
 //! Rows of a run are cut, in the order of the trace, into groups of 2^20, or fewer where they have long texts. The rows of a group of tasks are sorted by location and
 //! start, so that a page holds few locations; their positions tell the order of the trace. All runs of an import share its files, and
@@ -42,9 +42,9 @@ use crate::trace::{Deadline, NamedRun, Run, TemporaryFolder, no_copy, one_column
 pub(super) const PAGE_ROWS: usize = if cfg!(test) { 8 } else { 8192 };
 /// Rows of a group that is written.
 const GROUP: usize = if cfg!(test) { 40 } else { GROUP_ROWS as usize };
-/// A group of so much free text is followed by another: a scan has the wanted columns of one in memory.
+/// A group with this many bytes of free text is full: a scan has the wanted columns of one group in memory.
 const GROUP_TEXT: usize = 64 << 20;
-/// A file of so many rows is followed by another.
+/// A file with this many rows is full.
 const FILE_ROWS: u64 = 64 << 20;
 
 /// The tables that have files.

@@ -200,7 +200,7 @@ impl Ahead {
         drop(self.next.wait_while(taken, far).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// From now on no parser waits.
+    /// Lifts the limit: no parser waits from now on.
     fn lift(&self) {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = u64::MAX / 2;
         self.next.notify_all();

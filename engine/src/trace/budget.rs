@@ -30,13 +30,13 @@ impl Budget {
         Budget { pool, max_value, deadline: Deadline::default(), spill: None }
     }
 
-    /// The same, until then.
+    /// The same, with a deadline.
     #[must_use]
     pub fn until(self, deadline: Deadline) -> Budget {
         Budget { deadline, ..self }
     }
 
-    /// The same, with a disk for rows that nobody needs before the end.
+    /// The same, with a disk for rows that are not needed before the end.
     #[must_use]
     pub(crate) fn spilling(self, spill: Spill) -> Budget {
         Budget { spill: Some(Arc::new(spill)), ..self }

@@ -87,9 +87,9 @@ pub struct Part {
 /// What a column of a chunk adds to memory.
 #[derive(Default)]
 struct Bytes {
-    /// Of the chunk alone.
+    /// Bytes of the chunk alone.
     own: usize,
-    /// Of what chunks share.
+    /// Bytes that chunks share.
     shared: usize,
 }
 
@@ -208,7 +208,7 @@ impl RunBuilder {
     fn append_rows(&mut self, given: Rows) -> Result<usize, ImportError> {
         let table = given.table;
         if table == Table::Locations {
-            // What was given before stands before.
+            // Locations that were given one by one before these come first.
             self.append_waiting_locations()?;
         }
         let Some(rows) = given.count() else {
@@ -251,7 +251,7 @@ impl RunBuilder {
         Ok(rows)
     }
 
-    /// Writes the chunks of all tables that hold so many bytes and more to disk, where there is one for them.
+    /// Writes the chunks of all tables that hold at least `least` bytes to disk, where there is one for them.
     fn spill_all(&mut self, least: usize) -> Result<(), ImportError> {
         let Some(spill) = self.spill.clone() else { return Ok(()) };
         for (table, builder) in self.tables.iter_mut().filter(|(_, builder)| builder.held > 0 && builder.held >= least)

@@ -74,7 +74,7 @@ impl<R: BufRead> Stored<R> {
         Ok(bytes)
     }
 
-    /// Steps over zeros behind a part; whether the stream ends there.
+    /// Skips zeros behind a part. Returns whether the stream ends there.
     fn ends(&mut self) -> io::Result<bool> {
         loop {
             let bytes = self.inner.fill_buf()?;

@@ -21,7 +21,7 @@ use super::run::{Run, first_identity};
 use crate::sql::charged::ChargedExec;
 use crate::tables::{ColumnType, Table};
 
-/// From so many messages on it is worth it: eight megabytes.
+/// It is worth it from this many messages on: eight megabytes.
 const MANY: u64 = 1 << 20;
 
 /// The column of the identity in a table of the session, after `run`.
@@ -32,7 +32,7 @@ pub(super) fn is_later(table: Table, rows: u64) -> bool {
     table == Table::Messages && rows >= MANY
 }
 
-/// What stands for identities in up to so many rows.
+/// The zeros that stand in place of the identities of up to `rows` rows.
 pub(super) fn placeholder(rows: usize) -> ArrayRef {
     Arc::new(Int64Array::from_value(0, rows))
 }

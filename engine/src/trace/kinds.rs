@@ -1,5 +1,5 @@
-//! Kinds: what the rows of a run are, as far as views and the table `runs` need to know it: whether a recorder wrote of itself, whether
-//! there are spans beside the work, and when the program ran.
+//! Kinds: what views and the table `runs` need to know about the rows of a run: whether the recorder left tasks of its own, whether there are
+//! spans beside the work, and when the program ran.
 
 use std::collections::HashSet;
 use std::sync::Arc;

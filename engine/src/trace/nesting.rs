@@ -224,7 +224,7 @@ impl Standing {
         Standing { overlapping: nesting.overlapping, example, places: Places::Held(nesting), next: 0 }
     }
 
-    /// Parents and depths of so many tasks more; -1 as in [`Nesting`].
+    /// Parents and depths of the next tasks; -1 as in [`Nesting`].
     ///
     /// # Errors
     /// The disk cannot be read.

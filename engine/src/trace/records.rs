@@ -34,7 +34,7 @@ const BLOCK: usize = if cfg!(test) { 2 } else { 1024 };
 const RUNS: usize = if cfg!(test) { 3 } else { 256 };
 /// So many bytes, at least, are sorted together. More, where there is more memory.
 const RUN_BYTES: usize = if cfg!(test) { 1 } else { 4 << 20 };
-/// Whether memory is short is asked once for so many records.
+/// Whether memory is short is checked once per this many records.
 const ASKED: usize = if cfg!(test) { 1 } else { 1024 };
 
 /// What can wait on disk.
@@ -299,7 +299,7 @@ impl Room {
         self.budget.hold(format!("records of {}", self.path.display()))
     }
 
-    /// Asks for so many bytes in all.
+    /// Sets a reservation to `bytes`.
     ///
     /// # Errors
     /// The pool is exhausted.
@@ -421,7 +421,7 @@ impl<T: Record + Clone> List<T> {
         Ok(())
     }
 
-    /// All records, so many together as the list has in a chunk: the same wherever they are.
+    /// All records, a chunk at a time. Chunks are the same in memory and on disk.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Result<Cow<'_, [T]>, ImportError>> {
         let spill = self.held.room.budget.spill();
         let away = self.away.iter().zip(spill.into_iter().cycle()).map(|(stretch, spill)| read(spill, *stretch));

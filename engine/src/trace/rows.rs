@@ -65,7 +65,7 @@ impl Rows {
         columns.any(|(column, values)| column.name == place.name && !matches!(values, Values::Absent))
     }
 
-    /// Changes what has a value per row.
+    /// Applies `change` to every column that has a value per row; afterwards there are `count` rows.
     ///
     /// # Errors
     /// Those of `change`.

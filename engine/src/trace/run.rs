@@ -50,8 +50,8 @@ pub struct RunInfo {
     pub args: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The rows of a run that are not in memory but stay where they are kept: what can be asked of them without reading any. Whoever keeps
-/// them knows the type behind it.
+/// The rows of a run that are not in memory but in a store: what is known of them without reading any. The module that keeps the rows casts
+/// this to its own type.
 pub(crate) trait RowsElsewhere: Any + Debug + Send + Sync {
     /// Rows of a table.
     fn rows(&self, table: Table) -> u64;
@@ -77,7 +77,7 @@ pub(crate) trait RowsElsewhere: Any + Debug + Send + Sync {
     /// The first time that then lies beyond `reach`.
     fn rescale(&mut self, factor: i64, reach: &Range<i64>) -> Result<(), i64>;
 
-    /// The same rows.
+    /// Another handle to the same rows.
     fn again(&self) -> Box<dyn RowsElsewhere>;
 }
 

@@ -27,7 +27,7 @@ impl RunColumn {
         self.0.as_string::<i32>().value(0)
     }
 
-    /// Of a run of this name.
+    /// The column `run` of a run of this name.
     pub(crate) fn new(name: &str) -> RunColumn {
         RunColumn(Arc::new(StringArray::from(vec![name])))
     }

@@ -114,7 +114,7 @@ impl Spill {
         self.read(stretch, 0, stretch.bytes as usize)
     }
 
-    /// Asks for so many bytes in all.
+    /// Sets a reservation to `bytes`.
     pub(super) fn hold(&self, memory: &MemoryReservation, bytes: usize) -> Result<(), ImportError> {
         let refused =
             |error: DataFusionError| ImportError::Memory { path: self.folder.clone(), what: error.strip_backtrace() };
@@ -126,7 +126,7 @@ impl Spill {
         self.above
     }
 
-    /// What was read is not what was written.
+    /// The error for bytes that are not those that were written.
     pub(crate) fn damaged(&self, error: impl std::fmt::Display) -> ImportError {
         self.internal(DataFusionError::Internal(format!("what waited on disk: {error}")))
     }

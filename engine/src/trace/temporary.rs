@@ -80,7 +80,7 @@ pub(crate) fn no_copy(trace: &Path, error: &io::Error) -> ImportError {
 pub struct Registered(PathBuf);
 
 impl Registered {
-    /// From now on.
+    /// Registers a path: from now on it is removed if a signal ends the process.
     pub fn new(path: &Path) -> Registered {
         present().paths.push(path.to_owned());
         Registered(path.to_owned())

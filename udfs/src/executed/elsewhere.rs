@@ -1,8 +1,8 @@
-//! What ran last on other locations than the one that waits.
+//! Which work on another location ended a wait, where the trace does not record it.
 //!
-//! A task of role `wait` says that its location waits, and often nothing was recorded that says for what: a lock, a queue, a
-//! device of which no synchronisation is in the trace. Only the time is left to tell: the wait is taken to end with the work
-//! that finished last elsewhere while it ran.
+//! A task of role `wait` says that its location waits; what it waits for is often not recorded: a lock, a queue, a device whose
+//! synchronisation is not in the trace. Then only the time tells: the wait is taken to end with the work that finished last on another
+//! location while the wait ran.
 //!
 //! ```text
 //! main    [--a--)[-----wait------)[-b-)      wait ends with c

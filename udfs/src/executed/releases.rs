@@ -19,9 +19,10 @@ use datafusion_common::Result;
 
 use crate::executed::{Account, Activity, Times, UNKNOWN};
 use crate::graph::NONE;
-use crate::graph::load::{Graphs, integers, without_null};
+use crate::graph::load::{Graphs, integers};
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::Call;
+use crate::relation::rows::without_null;
 use crate::relation::runs::Reading;
 
 /// The kinds of links that release nothing.

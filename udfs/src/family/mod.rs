@@ -18,7 +18,7 @@ use crate::graph::NONE;
 use crate::graph::load::{Graphs, integers};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Ask, Share};
+use crate::relation::parts::{InputPlan, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter};
 use crate::ticks::time_field;
@@ -207,8 +207,8 @@ enum Way {
 }
 
 fn compute(call: &mut Call, way: Way) -> Result<()> {
-    let tasks = Ask { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES };
-    let of = Ask { input: "of", share: Share::All, row_bytes: 0 };
+    let tasks = InputPlan { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES };
+    let of = InputPlan { input: "of", share: Share::All, row_bytes: 0 };
     let mut parts = ByRun::read(call, &[tasks, of])?;
     let mut counts = Counts::default();
     while parts.next(call)? {

@@ -73,7 +73,7 @@ impl TaskIds {
         .map(TaskIds)
     }
 
-    /// So many tasks with ids from `base` on.
+    /// `count` tasks with the ids `base`, `base + 1`, …
     pub fn consecutive(base: i64, count: usize) -> TaskIds {
         TaskIds(Form::Range { base, len: count, row_of: None, present: None })
     }

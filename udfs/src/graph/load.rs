@@ -24,7 +24,8 @@ use crate::graph::links::{Link, Links};
 use crate::graph::standing::Standing;
 use crate::relation::call::{Call, Work, column};
 use crate::relation::gather::gather;
-use crate::relation::parts::{Ask, Share, Stored, StoredBatches};
+use crate::relation::parts::{InputPlan, Share, Stored, StoredBatches};
+use crate::relation::rows::without_null;
 use crate::relation::runs::{Reading, Runs};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
 
@@ -40,10 +41,10 @@ pub(crate) const LINKS: Parameter = Parameter::Input(InputSpec {
 });
 
 /// Tasks and links run by run, where a task takes so many bytes beside its row.
-pub(crate) fn by_run(task_bytes: usize) -> [Ask<'static>; 2] {
+pub(crate) fn by_run(task_bytes: usize) -> [InputPlan<'static>; 2] {
     [
-        Ask { input: "tasks", share: Share::Runs, row_bytes: task_bytes },
-        Ask { input: "links", share: Share::Runs, row_bytes: 0 },
+        InputPlan { input: "tasks", share: Share::Runs, row_bytes: task_bytes },
+        InputPlan { input: "links", share: Share::Runs, row_bytes: 0 },
     ]
 }
 
@@ -644,19 +645,6 @@ fn refuse(null: i64, values: &Int64Array, name: &str) -> Result<()> {
 
 pub(crate) fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
     Ok(column(batch, name)?.as_primitive::<Int64Type>())
-}
-
-/// Removes rows in which one of the columns is NULL, and counts them.
-pub(crate) fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
-    let mut valid: Option<BooleanBuffer> = None;
-    for name in names {
-        if let Some(nulls) = column(&batch, name)?.nulls().filter(|nulls| nulls.null_count() > 0) {
-            valid = Some(valid.map_or_else(|| nulls.inner().clone(), |valid| &valid & nulls.inner()));
-        }
-    }
-    let Some(valid) = valid else { return Ok(batch) };
-    *left_out += valid.len() - valid.count_set_bits();
-    Ok(filter_record_batch(&batch, &BooleanArray::new(valid, None))?)
 }
 
 /// The rows of kind `dependency`; all of a table that does not know kinds.

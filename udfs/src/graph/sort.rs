@@ -49,7 +49,7 @@ pub fn sorted(
     Ok(links)
 }
 
-/// Sorts links whose keys are `first` and the `keys - 1` numbers behind it.
+/// Sorts links whose keys are in `first..first + keys`, by counting.
 fn sort_bucket(links: &mut [Link], first: u32, keys: usize, key: impl Fn(&Link) -> u32, scratch: &mut Vec<Link>) {
     let mut ends = vec![0usize; keys + 1];
     links.iter().for_each(|link| ends[(key(link) - first) as usize + 1] += 1);

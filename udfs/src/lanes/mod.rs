@@ -292,7 +292,7 @@ pub const BYTES_ON_LANE: usize = size_of::<u32>() + size_of::<LaneSpan>();
 
 /// Extends what is known of how far each run reaches, from its first start to its last finish. Tasks that never ended do not count, nor do
 /// those on no lane.
-pub fn reach_out(rows: &Rows, nulls: Nulls, reaches: &mut HashMap<usize, Range<i64>>) -> Result<()> {
+pub fn extend_reaches(rows: &Rows, nulls: Nulls, reaches: &mut HashMap<usize, Range<i64>>) -> Result<()> {
     for batch in rows.batches() {
         let (starts, finishes) = bounds(&batch.batch)?;
         let locations = batch.batch.column_by_name("location").filter(|_| nulls == Nulls::NoLane);

@@ -1,11 +1,11 @@
-//! Whose the ticks of a lane are: each belongs to the task that started last among those that run.
+//! Self times on a lane: each tick belongs to the task that started last among those that run.
 //!
 //! ```text
 //! a [--------------)      a: 2 + 2
 //! b   [------)            b: 2 + 1, where d crosses it: d started last
 //! c     [-)               c: 1
 //! ```
-//! So tasks that nest have their self time, and the times of a lane add up to that in which it was busy. One pass, linear.
+//! For tasks that nest this is their self time, and the times of a lane add up to its busy time. One pass, linear.
 
 /// The tasks of a lane that may still run, in the order of their starts: when each is over, and what the caller calls it.
 #[derive(Debug)]

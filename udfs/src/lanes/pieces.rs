@@ -12,7 +12,7 @@ use datafusion_common::{Result, exec_err, plan_err};
 use crate::graph::NONE;
 use crate::lanes::{BYTES_ON_LANE, ByLane, Counts, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::Call;
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{EVERY_RUN, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter};
@@ -50,8 +50,8 @@ pub(crate) struct Both<'a> {
     lane_is_location: bool,
 }
 
-/// Reads both inputs and computes their lanes, in parts if memory is short. `nulls` says whether spans of `a` without the text are kept, on a
-/// lane that no `b` is on.
+/// Reads both inputs and puts their spans on lanes, in parts if memory is short. `nulls` says whether spans of `a` whose `by` is NULL are kept,
+/// on a lane that no span of `b` is on.
 pub(crate) fn compute(
     call: &mut Call,
     nulls: Nulls,
@@ -70,9 +70,9 @@ pub(crate) fn compute(
     }
     let key = Some(by.as_str()).filter(|by| *by != "run" && in_a && in_b);
     let share = key.map_or(Share::Runs, Share::Lanes);
-    let ask = |input, share| Ask { input, share, row_bytes: BYTES_ON_LANE };
-    // What is of every run is needed in each part.
-    let mut parts = Parts::read(call, &[ask("a", share), ask("b", if same_runs { share } else { Share::All })])?;
+    let plan = |input, share| InputPlan { input, share, row_bytes: BYTES_ON_LANE };
+    // An input without a column `run` counts for every run, so each part needs all of it.
+    let mut parts = Parts::read(call, &[plan("a", share), plan("b", if same_runs { share } else { Share::All })])?;
     let (mut runs, mut counts) = (Runs::new(), Counts::default());
     while let Some([a, b]) = parts.next(call, &mut runs)? {
         let (mut lanes, work) = (Lanes::new(), &mut call.work);
@@ -94,7 +94,7 @@ impl Both<'_> {
         self.lanes.find(EVERY_RUN, self.lanes.lane(lane).word).unwrap_or(lane)
     }
 
-    /// Sends pieces on: location, start, finish, duration, the task of `a`, with `others` the task of `b`.
+    /// Emits pieces as rows of the answer: run, location, start, finish, duration, the task of `a`, and with `others` the task of `b`.
     pub(crate) fn emit(&self, call: &mut Call, pieces: &Pieces, others: bool) -> Result<()> {
         if pieces.pieces.is_empty() {
             return Ok(());
@@ -153,12 +153,13 @@ impl Piece {
     }
 }
 
-/// Pieces that have not been sent on, and how many there are of each lane.
+/// Pieces that wait to be emitted.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     pub(crate) pieces: Vec<Piece>,
+    /// Each lane in turn, and how many of the pieces are on it.
     pub(crate) lanes: Vec<(usize, usize)>,
 }
 
-/// Pieces are sent on when there are so many.
+/// Pieces are emitted when there are this many.
 pub(crate) const CHUNK_ROWS: usize = 65_536;

@@ -1,8 +1,8 @@
 //! A row of a picture at many widths at once: bins of some length, of twice that length, and so on, in one sweep.
 //!
-//! Life of the data: spans come in the order of time. Each is added up in the finest bins of which it fills less than two, and a bin that is
-//! complete is added to the one of twice its length. So a level sums up what a picture at its width does not draw: [`Row::bins`] of the
-//! spans that are shorter than two bins says the same.
+//! Life of the data: spans come in the order of time. Each is added to bins of the finest level at which it is shorter than two bins, and a
+//! complete bin is added to the bin of twice its length. So a level sums up exactly the spans that a picture at its width does not draw: its
+//! bins are those of [`Row::bins`] over all spans shorter than two bins.
 //!
 //! ```text
 //! spans    a----) b-) c)  d-----------------------)

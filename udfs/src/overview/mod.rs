@@ -25,10 +25,10 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::bins::{BINS_MAX, Edges, within};
 use crate::graph::NONE;
 use crate::lanes::words::{Words, WordsReading};
-use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, Nulls, Unfinished, on_lanes, reach_out, sort_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, Nulls, Unfinished, extend_reaches, on_lanes, sort_lane};
 use crate::overview::rows::{RowBin, SPAN_BYTES, TicksOfNames, rows_of};
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -135,10 +135,10 @@ impl RelationFunction for Overview {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
         let mut parts =
-            Parts::read(call, &[Ask { input: "tasks", share: Share::Lanes("location"), row_bytes: TASK_BYTES }])?;
+            Parts::read(call, &[InputPlan { input: "tasks", share: Share::Lanes("location"), row_bytes: TASK_BYTES }])?;
         let mut reaches = HashMap::new();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
-            reach_out(tasks, Nulls::OneLane, &mut reaches)?;
+            extend_reaches(tasks, Nulls::OneLane, &mut reaches)?;
         }
         parts.rewind();
         let mut counts = Counts::default();

@@ -16,7 +16,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Ask, Disk, PARTS, Share, Stored, Writing};
+use crate::relation::parts::{Disk, InputPlan, PARTS, Share, Stored, Writing};
 use crate::relation::rows::Role;
 use crate::relation::runs::{Reading, Runs, Stretch};
 
@@ -49,34 +49,34 @@ impl ByRun {
     ///
     /// # Errors
     /// Those of the inputs; no memory and no room on disk.
-    pub fn read(call: &mut Call, asks: &[Ask<'_>]) -> Result<ByRun> {
+    pub fn read(call: &mut Call, plans: &[InputPlan<'_>]) -> Result<ByRun> {
         let (start, lasting) = (call.work.size(), call.work.lasting());
         let mut parts = ByRun { disks: vec![], for_all: vec![], next: 0, before: start, lasting };
-        let divided = || asks.iter().filter(|ask| ask.share != Share::All);
+        let divided = || plans.iter().filter(|plan| plan.share != Share::All);
         let mut is_divisible = call.work.can_spill();
         let mut has_runs = None;
-        for ask in divided() {
-            let has = call.input(ask.input)?.0.has_runs();
+        for plan in divided() {
+            let has = call.input(plan.input)?.0.has_runs();
             is_divisible &= has || !*has_runs.get_or_insert(has);
         }
         if !is_divisible {
             return Ok(parts);
         }
         let (mut runs, mut ahead) = (Runs::new(), vec![]);
-        for (place, ask) in divided().enumerate() {
+        for (place, plan) in divided().enumerate() {
             // Links of one run cannot be divided: they come as they are asked for.
             if place > 0 && runs.len() < 2 {
                 break;
             }
             let role = if place == 0 { Role::First } else { Role::Other };
-            parts.read_ahead(call, ask, role, &mut runs, &mut ahead)?;
+            parts.read_ahead(call, plan, role, &mut runs, &mut ahead)?;
         }
         if parts.disks.is_empty() {
             give_back(call, ahead, start)?;
             return Ok(parts);
         }
-        for ask in asks.iter().filter(|ask| ask.share == Share::All) {
-            let (input, work) = call.input(ask.input)?;
+        for plan in plans.iter().filter(|plan| plan.share == Share::All) {
+            let (input, work) = call.input(plan.input)?;
             let (before, mut batches) = (work.size(), vec![]);
             while let Some(batch) = input.next_batch()? {
                 work.check()?;
@@ -85,7 +85,7 @@ impl ByRun {
             }
             // They are asked for again in each part.
             work.forget_rows(before);
-            parts.for_all.push((ask.input, batches));
+            parts.for_all.push((plan.input, batches));
         }
         (parts.before, parts.lasting) = (call.work.size(), call.work.lasting());
         Ok(parts)
@@ -119,12 +119,12 @@ impl ByRun {
     fn read_ahead(
         &mut self,
         call: &mut Call,
-        ask: &Ask<'_>,
+        plan: &InputPlan<'_>,
         role: Role,
         runs: &mut Runs,
         ahead: &mut Vec<Ahead>,
     ) -> Result<()> {
-        let (input, work) = call.input(ask.input)?;
+        let (input, work) = call.input(plan.input)?;
         let schema = Arc::new(input.schema().clone());
         let most = match role {
             Role::First => work.limit() / 2,
@@ -146,7 +146,7 @@ impl ByRun {
                 continue;
             }
             rows += count;
-            let has_room = work.keep(&batch).is_ok() && work.size() - before + rows * ask.row_bytes <= most;
+            let has_room = work.keep(&batch).is_ok() && work.size() - before + rows * plan.row_bytes <= most;
             batches.push((batch, stretches));
             if !has_room {
                 work.forget_rows(self.before);
@@ -159,10 +159,10 @@ impl ByRun {
         }
         match writing {
             Some(writing) => {
-                self.disks.push((ask.input, Arc::new(writing.finish(work)?)));
+                self.disks.push((plan.input, Arc::new(writing.finish(work)?)));
                 work.forget_rows(self.before + (work.lasting() - self.lasting));
             }
-            None => ahead.push(Ahead { input: ask.input, schema, batches, bytes: work.size() - before }),
+            None => ahead.push(Ahead { input: plan.input, schema, batches, bytes: work.size() - before }),
         }
         Ok(())
     }

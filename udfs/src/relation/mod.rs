@@ -10,10 +10,10 @@
 //! A new function is one file: a unit struct, its parameters and output, its documentation, `compute`, and a line in
 //! [`crate::relation_functions`].
 //!
-//! **Runs.** Every answer begins with the column `run`, and runs never mix, except in functions that compare them. The first input
-//! decides: if it has a column `run`, each of its runs is computed separately, from the rows of that run in the other inputs, or
-//! from all rows of an input without the column; if it has none, everything is one run whose `run` is NULL. Since a run's answer
-//! depends on that run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a
+//! **Runs.** Every answer begins with the column `run`. A function computes each run by itself; only functions whose purpose is to compare
+//! runs read several at once. If the first input has a column `run`, each of its runs is computed from its own rows, from the rows of that
+//! run in the other inputs, and from all rows of an input without the column; if it has none, everything is one run whose `run` is NULL.
+//! Since a run's answer depends on that run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a
 //! function must not return rows for empty inputs.
 
 pub mod by_run;

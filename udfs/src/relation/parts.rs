@@ -1,13 +1,13 @@
-//! The rows of an input in parts that are computed one after the other: what is independent of each other need not be in memory together.
+//! Splits the rows of an input into parts that are computed one after the other, so that independent rows need not be in memory together.
 //!
 //! ```text
 //! input ──▶ memory ─────────────────────────▶ all rows, one part          while they take no more than half of the limit
 //!             └─ hash of run and key ─▶ files ─▶ part 0 ─▶ … ─▶ part 63   else
 //! ```
 //!
-//! Rows of one run and one key, mostly a location, are always in the same part, so a function that computes each lane by itself
-//! has the same rows of a lane before it either way. Which parts there are, and so the order of an answer, depends on how much memory
-//! there is. On disk a dictionary is its keys alone: the words of all batches are numbered once and stay in memory.
+//! Rows of one run and one key, mostly a location, are always in the same part, so a function that computes each lane by itself gets all rows
+//! of a lane at once, however many parts there are. The number of parts, and with it the order of an answer, depends on the memory. On disk a
+//! dictionary column has only its keys: the words of all batches are numbered once and stay in memory.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ pub(super) const PARTS: usize = 64;
 /// Rows of a part that are written together, if an eighth of the memory has room for those of all parts.
 const ROWS_TOGETHER: std::ops::RangeInclusive<usize> = 64..=2048;
 
-/// What is asked of an input.
+/// How an input is read in parts.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct InputPlan<'a> {
     /// The input's name.
     pub input: &'static str,
     /// Which of its rows each part needs.
@@ -87,19 +87,19 @@ impl Parts {
     ///
     /// # Errors
     /// Those of the inputs; no memory and no room on disk.
-    pub fn read(call: &mut Call, asks: &[Ask<'_>]) -> Result<Parts> {
+    pub fn read(call: &mut Call, plans: &[InputPlan<'_>]) -> Result<Parts> {
         let (before, lasting) = (call.work.size(), call.work.lasting());
         let mut parts = Parts { inputs: vec![], rows: vec![], next: 0, before, lasting };
         let mut is_divided = false;
-        for ask in asks {
-            let source = Source::read(call, ask, is_divided)?;
+        for plan in plans {
+            let source = Source::read(call, plan, is_divided)?;
             is_divided |= matches!(source.place, Place::Disk(_));
             parts.inputs.push(source);
         }
         if is_divided {
             // An input before the one that did not fit.
-            for (source, ask) in parts.inputs.iter_mut().zip(asks) {
-                source.divide(call, ask)?;
+            for (source, plan) in parts.inputs.iter_mut().zip(plans) {
+                source.divide(call, plan)?;
             }
         }
         (parts.before, parts.lasting) = (call.work.size(), call.work.lasting());
@@ -165,14 +165,14 @@ impl Parts {
 }
 
 impl Source {
-    fn read(call: &mut Call, ask: &Ask<'_>, is_divided: bool) -> Result<Source> {
-        let (input, work) = call.input(ask.input)?;
+    fn read(call: &mut Call, plan: &InputPlan<'_>, is_divided: bool) -> Result<Source> {
+        let (input, work) = call.input(plan.input)?;
         let (has_runs, mut rows) = (input.has_runs(), 0);
         let (before, lasting) = (work.size(), work.lasting());
         let schema = Arc::new(input.schema().clone());
-        let is_divisible = ask.share != Share::All && work.can_spill();
+        let is_divisible = plan.share != Share::All && work.can_spill();
         let mut batches = vec![];
-        let mut writing = (is_divided && is_divisible).then(|| Writing::new(&schema, ask.share, work)).transpose()?;
+        let mut writing = (is_divided && is_divisible).then(|| Writing::new(&schema, plan.share, work)).transpose()?;
         while let Some(batch) = input.next_batch()? {
             work.check()?;
             if let Some(writing) = &mut writing {
@@ -182,10 +182,10 @@ impl Source {
             rows += batch.num_rows();
             let kept = work.keep(&batch);
             batches.push(batch);
-            let is_much = work.size() - before + rows * ask.row_bytes > work.limit() / 2;
+            let is_much = work.size() - before + rows * plan.row_bytes > work.limit() / 2;
             if is_divisible && (kept.is_err() || is_much) {
                 work.forget_rows(before);
-                let files = writing.insert(Writing::new(&schema, ask.share, work)?);
+                let files = writing.insert(Writing::new(&schema, plan.share, work)?);
                 for batch in batches.drain(..) {
                     files.add(&batch, work)?;
                 }
@@ -201,17 +201,17 @@ impl Source {
             }
             None => Place::Memory(batches),
         };
-        Ok(Source { has_runs, row_bytes: ask.row_bytes, kept_bytes: work.size() - before, place })
+        Ok(Source { has_runs, row_bytes: plan.row_bytes, kept_bytes: work.size() - before, place })
     }
 
     /// Divides what is in memory.
-    fn divide(&mut self, call: &mut Call, ask: &Ask<'_>) -> Result<()> {
-        let (input, work) = call.input(ask.input)?;
-        let (Place::Memory(batches), true) = (&mut self.place, ask.share != Share::All) else { return Ok(()) };
+    fn divide(&mut self, call: &mut Call, plan: &InputPlan<'_>) -> Result<()> {
+        let (input, work) = call.input(plan.input)?;
+        let (Place::Memory(batches), true) = (&mut self.place, plan.share != Share::All) else { return Ok(()) };
         let schema = Arc::new(input.schema().clone());
         work.shrink(self.kept_bytes);
         let (before, lasting) = (work.size(), work.lasting());
-        let mut writing = Writing::new(&schema, ask.share, work)?;
+        let mut writing = Writing::new(&schema, plan.share, work)?;
         for batch in batches.drain(..) {
             writing.add(&batch, work)?;
         }

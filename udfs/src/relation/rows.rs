@@ -7,12 +7,13 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion_common::{Result, exec_err};
 
 use crate::graph::NONE;
-use crate::graph::load::without_null;
 use crate::relation::call::{Call, column};
 use crate::relation::gather::gather;
 use crate::relation::runs::{Reading, Runs, Stretch};
@@ -315,4 +316,17 @@ impl Ties<'_> {
             None => (false, 0, row),
         }
     }
+}
+
+/// Removes rows in which one of the columns is NULL, and counts them.
+pub(crate) fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
+    let mut valid: Option<BooleanBuffer> = None;
+    for name in names {
+        if let Some(nulls) = column(&batch, name)?.nulls().filter(|nulls| nulls.null_count() > 0) {
+            valid = Some(valid.map_or_else(|| nulls.inner().clone(), |valid| &valid & nulls.inner()));
+        }
+    }
+    let Some(valid) = valid else { return Ok(batch) };
+    *left_out += valid.len() - valid.count_set_bits();
+    Ok(filter_record_batch(&batch, &BooleanArray::new(valid, None))?)
 }

@@ -87,7 +87,7 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     let rows = drawn_rows(gantt, order);
     let seen = seen(gantt, &rows);
     let by_work = totals_of_work(&names.totals, &names.tells).into_iter().enumerate();
-    // A hue of what is not drawn would be looked for in vain, and one of many names would say that they are one.
+    // No hue for names that are not drawn: the legend would list what is not there. None for the rest, either: it is many names.
     let by_work = names.words.iter().zip(by_work).map(|(word, (number, total))| {
         (word.as_str(), if seen.contains(&(number as u32)) && word != REST { total } else { 0 })
     });

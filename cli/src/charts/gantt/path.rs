@@ -3,7 +3,7 @@
 
 use super::BARS_MAX;
 
-/// Bars in any order; those that a pixel cannot keep apart are one.
+/// Bars in any order. Bars of a row with less than a pixel between them are merged.
 #[derive(Debug)]
 pub(super) struct Path {
     bars: Vec<PathBar>,

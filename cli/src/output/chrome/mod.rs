@@ -34,7 +34,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-use self::places::{Known, Places, Sort, TQ, TQ_LOCATION};
+use self::places::{Known, Places, TQ, TQ_LOCATION, TrackKind};
 use self::text::{json, members, microseconds};
 use super::cells::{Cells, Kind, kinds};
 use super::svg;
@@ -348,8 +348,8 @@ impl Chrome {
             let name = format!(r#""name":{}"#, json(&columns.text("name", row)?));
             let mut rest = format!(r#""ts":{}"#, self.time(start));
             let duration = finish.map(|finish| microseconds(finish.saturating_sub(start), self.tick));
-            let sort = self.places.get(&location).map(|known| known.sort);
-            if let Some(duration) = duration.as_ref().filter(|_| sort != Some(Sort::Async)) {
+            let track = self.places.get(&location).map(|known| known.track);
+            if let Some(duration) = duration.as_ref().filter(|_| track != Some(TrackKind::Async)) {
                 let _ = write!(rest, r#","dur":{duration}"#);
             }
             if columns.has("kind") {
@@ -359,7 +359,7 @@ impl Chrome {
                 let _ = write!(rest, r#","args":{{{args}}}"#);
             }
             let id = columns.text("id", row)?;
-            if !id.is_empty() && sort != Some(Sort::Async) {
+            if !id.is_empty() && track != Some(TrackKind::Async) {
                 let _ = write!(rest, r#","id":{}"#, json(&id));
             }
             let process = self.process_of(&run, &location, text);
@@ -384,7 +384,7 @@ impl Chrome {
                 rest.push_str(&told_member(&told));
             }
             let ids = match self.places.get(&location).cloned() {
-                Some(known) if known.sort == Sort::Async => {
+                Some(known) if known.track == TrackKind::Async => {
                     self.shown_processes.insert(known.process.clone());
                     let tree = self.tree(task, columns.integer("parent", row), &id);
                     let ids = format!(r#""pid":{},{tree}"#, known.process);
@@ -395,7 +395,7 @@ impl Chrome {
                     }
                     None
                 }
-                Some(known) if known.sort == Sort::State => {
+                Some(known) if known.track == TrackKind::State => {
                     let ids = Ids { process: known.process, thread: known.thread };
                     self.event(&format!(r#"{{"ph":"T",{name},{ids},{rest}}}"#), text);
                     None
@@ -540,7 +540,8 @@ impl Chrome {
                 }
                 let _ = write!(ids, r#","cat":{}{}"#, json(&format!("tq:{name}")), self.told(&columns, row, has_time)?);
             }
-            if self.places.get(&location).is_none_or(|known| known.sort != Sort::Process) && !location.is_empty() {
+            if self.places.get(&location).is_none_or(|known| known.track != TrackKind::Process) && !location.is_empty()
+            {
                 // A counter belongs to a process, whose other locations may have it too.
                 let _ = write!(name, " {location}");
             }
@@ -566,10 +567,10 @@ impl Chrome {
             let (name, kind) = (columns.text("name", row)?, columns.text("kind", row)?);
             let task = columns.integer("task", row);
             let (scope, ids) = match (self.places.get(&location), location.is_empty()) {
-                (Some(known), _) if known.sort == Sort::Thread || known.sort == Sort::State => {
+                (Some(known), _) if known.track == TrackKind::Thread || known.track == TrackKind::State => {
                     ("t", format!(r#""pid":{},"tid":{},"#, known.process, known.thread))
                 }
-                (Some(Known { sort: Sort::Async, process, name: Some(lane), .. }), _)
+                (Some(Known { track: TrackKind::Async, process, name: Some(lane), .. }), _)
                     if let Some((_, tree)) = task.and_then(|task| self.tree_of.get(&task))
                         && (kind == "async_instant" || kind == "step") =>
                 {

@@ -46,7 +46,7 @@ pub(super) const TQ_LOCATION: &str = "tq_location";
 
 /// How a location is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum TrackKind {
     Process,
     Thread,
     /// Overlapping spans of a process.
@@ -58,7 +58,7 @@ pub(super) enum Sort {
 /// A location of a Chrome trace.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    pub(super) sort: Sort,
+    pub(super) track: TrackKind,
     /// Its pid and tid as JSON.
     pub(super) process: String,
     pub(super) thread: String,
@@ -138,21 +138,21 @@ impl Places {
             let facts = json_of(text(&args, row));
             let id = |key: &str| facts.get(key).map(Value::to_string);
             let (kind, location) = (text(&kinds, row).unwrap_or_default(), text(&locations, row).unwrap_or_default());
-            let sort = match kind.as_str() {
-                "process" => Sort::Process,
-                "thread" | "stream" => Sort::Thread,
+            let track = match kind.as_str() {
+                "process" => TrackKind::Process,
+                "thread" | "stream" => TrackKind::Thread,
                 "async" | "state" => {
-                    let sort = if kind == "async" { Sort::Async } else { Sort::State };
-                    lanes.push((location, sort, text(&parents, row).unwrap_or_default(), text(&names, row)));
+                    let track = if kind == "async" { TrackKind::Async } else { TrackKind::State };
+                    lanes.push((location, track, text(&parents, row).unwrap_or_default(), text(&names, row)));
                     continue;
                 }
                 _ => return unknown(),
             };
             let own = |prefix: &str, id: &Option<String>| format!("{prefix} {}", id.as_deref().unwrap_or_default());
             let (process, thread) = (id("pid"), id("tid"));
-            let no_name = if sort == Sort::Process { own("pid", &process) } else { own("tid", &thread) };
+            let no_name = if track == TrackKind::Process { own("pid", &process) } else { own("tid", &thread) };
             let (Some(process), Some(thread)) =
-                (process, if sort == Sort::Process { Some("0".to_owned()) } else { thread })
+                (process, if track == TrackKind::Process { Some("0".to_owned()) } else { thread })
             else {
                 return unknown();
             };
@@ -170,12 +170,12 @@ impl Places {
             };
             let facts = facts.as_object().into_iter().flatten().filter(is_other);
             let facts = facts.map(|(key, value)| (key.clone(), value.clone())).collect();
-            let known = Known { sort, process, thread, name, labels, sort_index: integer(&indices, row), facts };
+            let known = Known { track, process, thread, name, labels, sort_index: integer(&indices, row), facts };
             places.known.insert(location, known);
         }
-        for (location, sort, parent, name) in lanes {
+        for (location, track, parent, name) in lanes {
             let Some(above) = places.known.get(&parent).cloned() else { return unknown() };
-            places.known.insert(location, Known { sort, name, ..above });
+            places.known.insert(location, Known { track, name, ..above });
         }
         Ok(places)
     }
@@ -227,10 +227,10 @@ impl Places {
         };
         let mut events: Vec<String> = self.told.iter().map(told).collect();
         for (_, known) in sorted {
-            let (word, ids) = match known.sort {
-                Sort::Process => ("process", format!(r#""pid":{}"#, known.process)),
-                Sort::Thread => ("thread", format!(r#""pid":{},"tid":{}"#, known.process, known.thread)),
-                Sort::Async | Sort::State => continue,
+            let (word, ids) = match known.track {
+                TrackKind::Process => ("process", format!(r#""pid":{}"#, known.process)),
+                TrackKind::Thread => ("thread", format!(r#""pid":{},"tid":{}"#, known.process, known.thread)),
+                TrackKind::Async | TrackKind::State => continue,
             };
             let mut tell = |name: &str, args: &str| {
                 events.push(format!(r#"{{"ph":"M","name":{},{ids},"args":{args}}}"#, quoted(name)));

@@ -193,7 +193,7 @@ impl<'b> Lines<'b> {
         &self.bytes[self.at..]
     }
 
-    /// Steps over so many lines with something in them, behind which `rest` is left.
+    /// Skips `lines` lines that are not empty; `rest` is what follows them.
     pub(super) fn step(&mut self, lines: usize, rest: &'b [u8]) {
         self.tally.lines += lines as u64;
         self.at = self.bytes.len() - rest.len();

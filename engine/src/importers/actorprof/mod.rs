@@ -223,7 +223,7 @@ fn kind_of(source: &Source) -> Option<Kind> {
     (speaks_of_pes && overall::looks_like(&String::from_utf8_lossy(head))).then_some(Kind::Overall)
 }
 
-/// Whether the first line with something in it has so many fields, the first five of them whole numbers.
+/// Whether the first line that is not empty has `least` to `most` fields, the first five of them whole numbers.
 fn numbers_of_first_line(head: &[u8], least: usize, most: usize) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     let Some(line) = lines.next() else { return false };

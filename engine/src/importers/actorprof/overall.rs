@@ -125,7 +125,7 @@ enum Said {
 }
 
 impl Said {
-    /// What it is that a PE says once.
+    /// The name of what a PE reports only once.
     fn what(self) -> Option<&'static str> {
         match self {
             Said::Component(name, _) => Some(name),

@@ -95,7 +95,7 @@ pub(super) fn section(line: &[u8], tally: &mut Tally) -> Option<(Section, i32, i
     Some((section, source_node, target_node))
 }
 
-/// The name of a counter of so many.
+/// The name of the counter number `counter` in a file that has `of` of them.
 pub(super) fn counter_name(counter: usize, of: usize) -> String {
     match (of, counter) {
         (2, 0) => "PAPI_TOT_INS".to_owned(),

@@ -383,7 +383,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Moves everything into the tables, with locations for so many PEs.
+    /// Moves everything into the tables, with a location per PE.
     pub(super) fn finish(mut self, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
         self.note_mixed_runs();
         let conflicts = self.nodes.conflicts();

@@ -14,7 +14,7 @@ use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use super::chunk::{Mark, Measure, NO_TIME, NO_WORD, Sample, Texts, UNFINISHED};
 use super::file::{Piece, Recording, Shared};
 use super::kineto::{Kinds, Label, Link};
-use super::lanes::Sort;
+use super::lanes::LaneKind;
 use super::nest::{NONE, Nesting, Places};
 use super::round_trip::{self, TQ_TASKS};
 use super::slices::{Closed, Patch};
@@ -147,7 +147,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
         }
     }
     let lanes = &shared.lanes.all;
-    let of_thread = |lane: usize| (lanes[lane].sort == Sort::Thread).then_some(lanes[lane].nests);
+    let of_thread = |lane: usize| (lanes[lane].lane_kind == LaneKind::Thread).then_some(lanes[lane].nests);
     let mut nesting = Nesting::of(recording, lanes.len(), of_thread, at_once)?;
     if let Some((row, around)) = nesting.example {
         let example = format!(

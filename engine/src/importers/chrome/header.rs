@@ -17,7 +17,7 @@ use super::chunk::UNFINISHED;
 use super::container::{Beside, Container, Form};
 use super::event;
 use super::file::{Recording, Shared};
-use super::lanes::{Lanes, Sort};
+use super::lanes::{LaneKind, Lanes};
 use crate::error::ImportError;
 use crate::trace::{RunBuilder, Source, findings};
 
@@ -60,7 +60,7 @@ impl Dialect {
             .lanes
             .all
             .iter()
-            .any(|lane| lane.sort == Sort::Process && lane.name.as_deref().is_some_and(is_clang))
+            .any(|lane| lane.lane_kind == LaneKind::Process && lane.name.as_deref().is_some_and(is_clang))
         {
             Dialect::Clang
         } else {

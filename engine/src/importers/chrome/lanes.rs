@@ -20,7 +20,7 @@ use super::round_trip::{TQ_LOCATION, Told, Written};
 
 /// What a lane is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum LaneKind {
     /// A rank of a run of several files.
     Rank,
     Process,
@@ -34,7 +34,7 @@ pub(super) enum Sort {
 /// A location in the making.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) sort: Sort,
+    pub(super) lane_kind: LaneKind,
     /// Its full name.
     pub(super) location: String,
     pub(super) parent: Option<i32>,
@@ -136,20 +136,20 @@ impl Lanes {
     /// The lane of a key that a block composed.
     pub(super) fn of_key(&mut self, key: &str, origin: &Origin) -> i32 {
         let mut parts = key.split(SEPARATOR);
-        let sort = parts.next().unwrap_or_default();
+        let letter = parts.next().unwrap_or_default();
         let pid = Id::of(parts.next().unwrap_or_default());
         let process = self.process(pid.as_ref(), origin);
-        match sort {
+        match letter {
             "T" => self.thread(process, pid, parts.next().unwrap_or_default()),
             "S" => {
                 let thread = self.thread(process, pid, parts.next().unwrap_or_default());
-                self.below(thread, "state", Sort::State, None)
+                self.below(thread, "state", LaneKind::State, None)
             }
             "A" => {
                 let category = parts.next().unwrap_or_default();
                 let name = parts.next().unwrap_or_default();
                 let title = if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") };
-                self.below(process, &format!("async {title}"), Sort::Async, Some(title))
+                self.below(process, &format!("async {title}"), LaneKind::Async, Some(title))
             }
             _ => process,
         }
@@ -172,7 +172,7 @@ impl Lanes {
         }
         let process = rank.map_or_else(|| location.clone(), |rank| self.all[rank as usize].process.clone());
         self.add(Lane {
-            sort: Sort::Process,
+            lane_kind: LaneKind::Process,
             location,
             parent: rank,
             process,
@@ -194,7 +194,7 @@ impl Lanes {
             return lane;
         }
         self.add(Lane {
-            sort: Sort::Rank,
+            lane_kind: LaneKind::Rank,
             process: rank.to_string(),
             clock: Some(location.clone()),
             name: Some(location.clone()),
@@ -211,7 +211,7 @@ impl Lanes {
 
     fn thread(&mut self, process: i32, pid: Option<Id>, tid: &str) -> i32 {
         let tid = Id::of(tid).or(pid).unwrap_or_else(|| Id::Number("0".to_owned()));
-        let lane = self.below(process, &tid.display(), Sort::Thread, tid.name());
+        let lane = self.below(process, &tid.display(), LaneKind::Thread, tid.name());
         let facts = &mut self.all[lane as usize].facts;
         if !facts.contains_key("tid") {
             facts.insert("tid".to_owned(), tid.value());
@@ -219,18 +219,18 @@ impl Lanes {
         lane
     }
 
-    fn below(&mut self, parent: i32, part: &str, sort: Sort, name: Option<String>) -> i32 {
+    fn below(&mut self, parent: i32, part: &str, lane_kind: LaneKind, name: Option<String>) -> i32 {
         let above = &self.all[parent as usize];
         let location = format!("{}/{part}", above.location);
         if let Some(&lane) = self.by_location.get(&location) {
             return lane;
         }
         let mut facts = Map::new();
-        if let (Sort::Thread, Some(pid)) = (sort, above.facts.get("pid")) {
+        if let (LaneKind::Thread, Some(pid)) = (lane_kind, above.facts.get("pid")) {
             facts.insert("pid".to_owned(), pid.clone());
         }
         let lane = Lane {
-            sort,
+            lane_kind,
             location,
             parent: Some(parent),
             process: above.process.clone(),
@@ -241,7 +241,7 @@ impl Lanes {
             facts,
             is_stream: false,
             shows: None,
-            nests: sort == Sort::Thread,
+            nests: lane_kind == LaneKind::Thread,
         };
         self.add(lane)
     }
@@ -404,13 +404,13 @@ impl Lanes {
 impl Lane {
     /// `process`, `thread`, `stream` …
     pub(super) fn kind(&self) -> &'static str {
-        match self.sort {
-            Sort::Rank => "rank",
-            Sort::Process => "process",
-            Sort::Thread if self.is_stream || self.name.as_deref().is_some_and(names_a_stream) => "stream",
-            Sort::Thread => "thread",
-            Sort::Async => "async",
-            Sort::State => "state",
+        match self.lane_kind {
+            LaneKind::Rank => "rank",
+            LaneKind::Process => "process",
+            LaneKind::Thread if self.is_stream || self.name.as_deref().is_some_and(names_a_stream) => "stream",
+            LaneKind::Thread => "thread",
+            LaneKind::Async => "async",
+            LaneKind::State => "state",
         }
     }
 
@@ -420,9 +420,9 @@ impl Lane {
             (Some(name), Some(labels)) => Some(format!("{name} ({labels})")),
             (Some(name), None) => Some(name.clone()),
             (None, Some(labels)) => Some(labels.clone()),
-            (None, None) => match self.sort {
-                Sort::Process => self.facts.get("pid").map(|pid| format!("pid {pid}")),
-                Sort::Thread => self.facts.get("tid").map(|tid| format!("tid {tid}")),
+            (None, None) => match self.lane_kind {
+                LaneKind::Process => self.facts.get("pid").map(|pid| format!("pid {pid}")),
+                LaneKind::Thread => self.facts.get("tid").map(|tid| format!("tid {tid}")),
                 _ => None,
             },
         }

@@ -188,7 +188,7 @@ struct Placed {
     finish: i64,
 }
 
-/// A stack of so many tasks needs no leave.
+/// A stack of up to this many tasks is not charged to the memory pool.
 const SHALLOW: usize = 4096;
 
 impl Sweep {

@@ -137,7 +137,7 @@ impl Reader<'_> {
                 builder.stats.absorb(stats);
                 for kept in chunks {
                     let chunk = kept.get()?;
-                    chunk.ask(number, &mut asked)?;
+                    chunk.push_tasks(number, &mut asked)?;
                     let from = number;
                     number += chunk.rows() as u64;
                     drop(chunk);

@@ -88,8 +88,8 @@ impl EventChunk {
         self.times.len()
     }
 
-    /// Asks for the tasks under the numbers from one on.
-    pub(super) fn ask(&self, from: u64, asked: &mut Sorter<(Box<str>, u64)>) -> Result<(), ImportError> {
+    /// Pushes the id of the task of each row, to be looked up; rows are numbered from `from` on. Rows without a task are left out.
+    pub(super) fn push_tasks(&self, from: u64, asked: &mut Sorter<(Box<str>, u64)>) -> Result<(), ImportError> {
         let rows = self.tasks.iter().zip(from..);
         rows.filter_map(|(id, number)| id.map(|id| (id.into(), number))).try_for_each(|one| asked.push(one))
     }

@@ -94,7 +94,7 @@ record!(Named { id, task });
 /// Finds tasks by their ids.
 pub(super) enum Found<'t> {
     Index(&'t Indexed),
-    /// What was found for each number that asks.
+    /// The task that was found for each number that was looked up.
     Sorted(Peekable<Sorted<(u64, Task)>>),
 }
 

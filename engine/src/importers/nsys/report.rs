@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::error::ImportError;
 use crate::trace::{Deadline, MadeFile, TemporaryFolder, no_copy};
 
-/// Of what `nsys` says, at most so much is read.
+/// The most bytes of messages of `nsys` that are read.
 const SAID_BYTES: u64 = 1 << 20;
 /// How often is looked whether it has ended.
 const EVERY: Duration = Duration::from_millis(10);

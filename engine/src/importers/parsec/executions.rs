@@ -1,7 +1,7 @@
-//! Executions: which rows are one task, and what the graphs of all ranks call it.
+//! Executions: which rows belong to one task, and what the graphs of all ranks call that task.
 //!
-//! The key of a task never contains the type of the event (its position in a dictionary). [`Tasks`] has the executions by key,
-//! [`Joined`] the names in the graphs, each with its place; [`super::join`] brings them together.
+//! The key of a task never contains the type of the event, which is a position in the dictionary of one rank. [`Tasks`] has the executions by
+//! key, [`Joined`] the names in the graphs; [`super::join`] matches them. A *place* is the number of a task in [`Joined`].
 
 use hashbrown::HashMap;
 
@@ -77,7 +77,7 @@ pub(super) struct Tasks {
     pub(super) all: Vec<Executions>,
     /// The executions of tasks that have several.
     repeated: HashMap<u32, Vec<Execution>>,
-    /// By row: tasks whose key is not theirs alone.
+    /// By row: the task, where several tasks have the same key ([`Tasks::split`]).
     shared: HashMap<i64, u32>,
 }
 
@@ -127,7 +127,7 @@ impl Tasks {
         Some(&self.all[*place as usize])
     }
 
-    /// The task of that identity on any rank, unless a node has it already.
+    /// The first rank's task with that identity that no node of a graph has yet.
     pub(super) fn find_anywhere(&self, key: TaskKey, ranks: usize) -> Option<usize> {
         let on = |rank: usize| self.find(&TaskKey { rank: rank as u32, ..key });
         (0..ranks).filter_map(on).find(|task| self.all[*task].place == NONE)
@@ -152,7 +152,8 @@ impl Tasks {
         again
     }
 
-    /// Makes several tasks of one whose key several have, and returns them. Only rows tell them apart from then on.
+    /// Splits a task into one for each group of executions, where several tasks turn out to share a key. Returns the parts. From then on only
+    /// their rows tell them apart.
     pub(super) fn split(&mut self, key: &TaskKey, groups: &[Vec<Execution>]) -> Vec<u32> {
         let Some(task) = self.places.remove(key) else { return Vec::new() };
         self.repeated.remove(&task);
@@ -210,7 +211,7 @@ pub(super) struct Joined {
 /// A task that only a graph knows.
 pub(super) struct WithoutEvent {
     pub(super) place: i32,
-    /// Its graph and node; without, it is only named by edges.
+    /// Its graph and node; `None` where only edges name it.
     pub(super) node: Option<(usize, Node)>,
 }
 

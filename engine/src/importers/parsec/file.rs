@@ -22,7 +22,7 @@ const MARK: i64 = 0x0123_4567_89ab_cdef;
 pub(super) const HEADER_BYTES: usize = 224;
 /// Before September 2020.
 const OLDER_HEADER_BYTES: usize = 232;
-/// What stands for offsets that could not be written.
+/// Values that PaRSEC writes in place of an offset that it could not write.
 const NOT_WRITTEN: std::ops::Range<i64> = -16..0;
 const BLOCK_HEAD: usize = 25;
 const EVENT_BYTES: usize = 24;

@@ -8,7 +8,7 @@
 
 use super::file::Entry;
 
-/// What events of a type are.
+/// What the events of a type record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// The body of a task; a flush of DTD is one whose body is the runtime's.
@@ -254,7 +254,7 @@ impl Field {
     }
 }
 
-/// The double whose shortest decimal is that of the float.
+/// The double with the same shortest decimal as the float: 0.1f32 becomes 0.1.
 fn as_it_prints(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }

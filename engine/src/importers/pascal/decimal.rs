@@ -1,4 +1,5 @@
-//! Seconds as they are written: decimals to whole units of 10^-21 s, exactly; and what a clock showed ([`clock`]).
+//! Seconds as they are written: decimals become whole units of 10^-21 s, exactly ([`crate::time`] reads them). Times of a clock are the
+//! exception: they are doubles ([`clock`]).
 
 use crate::time::Decimal;
 

@@ -1,5 +1,5 @@
 //! JSON as a tree that borrows from the text: numbers are kept as written, so that times never pass through a binary
-//! float, and strings without escapes are not copied.
+//! float, as they would in `serde_json::Value`, and strings without escapes are not copied.
 //!
 //! Cost: one pass; 32 bytes a value beside the text. Brackets may be [`DEPTH_MAX`] deep.
 
@@ -103,7 +103,7 @@ const STRETCH: usize = 1 << 20;
 /// Bytes of a value with the room that its list has in front of it.
 const VALUE: usize = 2 * size_of::<Json<'_>>();
 
-/// The same of a member of an object.
+/// The same for a member of an object.
 const MEMBER: usize = 2 * size_of::<(Cow<'_, str>, Json<'_>)>();
 
 /// The first byte from `at` on that is no blank.

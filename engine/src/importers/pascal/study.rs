@@ -67,7 +67,7 @@ pub(super) struct Execution {
     pub(super) values: Vec<Value>,
     /// Units since 1970 at its start.
     pub(super) started: Option<i128>,
-    /// Records that it was made of and that are no row of their own: their number, by finding.
+    /// Records that it was made of and that are no rows of their own, counted by finding.
     pub(super) stats: Stats,
 }
 
@@ -106,11 +106,11 @@ impl Setting {
     }
 }
 
-/// About what an execution becomes before it shares the batches of all runs.
+/// About how many bytes the tables of an execution take before they move into the batches that all runs share.
 pub(super) const EXECUTION_MEMORY: usize = 4 << 10;
 
 impl Study {
-    /// Bytes held, about: with what an execution becomes before it shares the batches of all runs.
+    /// About how many bytes are held, [`EXECUTION_MEMORY`] of each execution included.
     pub(super) fn memory(&self) -> usize {
         let of = |execution: &Execution| {
             EXECUTION_MEMORY
@@ -248,7 +248,7 @@ pub(super) fn numeric(size: &str) -> Option<f64> {
     size.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Finds repetitions for what a region measured twice under one number, as if they were further ones.
+/// Gives a further repetition to a region that was measured twice under one number.
 pub(super) struct Repetitions {
     taken: HashSet<Configuration>,
     /// How many numbers the file itself uses.

@@ -98,9 +98,10 @@ impl Importer for TableImporter {
             None => false,
             Some(_) if !given_options(options).is_empty() => true,
             Some(Container::Csv) => named && read::peek(source).is_some(),
-            // A document and a database are rows only in their author's mind, or by the names of their columns.
+            // A document is not a table of rows.
             Some(Container::JsonLines | Container::JsonArray) => named && !read::is_document(source),
-            // Without a start and a duration the answer is what the rows lack; one of both may mean anything.
+            // Rows with neither a start nor a duration are accepted, so that the error says what they lack. One of the two alone may mean
+            // anything.
             Some(Container::Sqlite) => {
                 named
                     && read::rows_of_database(source).is_some_and(|columns| {
@@ -197,7 +198,7 @@ fn named_file(section: &Section) -> Result<PathBuf, ImportError> {
     let Some(given) = &section.file_given else { return Ok(section.file.clone()) };
     let mapping::Place::Line { file: mapping, .. } = &given.place else { return Ok(section.file.clone()) };
     match paths::named_by(mapping, &section.file) {
-        // What is missing or unreadable says so when it is opened.
+        // A missing or unreadable file is an error when it is opened.
         Ok(_) | Err(NamedFileError::Io { .. }) => Ok(section.file.clone()),
         Err(error) => {
             let hint = "give the file on the command line: `--option table.file=FILE`";

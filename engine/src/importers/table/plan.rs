@@ -1,8 +1,8 @@
-//! Plan: the mapping of a section meets the columns of its file.
+//! Plan: resolves the mapping of a section against the columns of its file.
 //!
 //! Every column that the mapping names must exist; an unmapped column with the name of a column of the table is mapped
-//! to it; all others go to `args`. The errors of this module are the first that a newcomer meets: they say what the
-//! file has, and end in something to type.
+//! to it; all others go to `args`. The errors of this module are often the first that a newcomer sees: they say what the
+//! file has, and end with something to type.
 
 use tq_udfs::ticks::Tick;
 
@@ -168,7 +168,7 @@ impl Plan {
         self.columns.iter().any(|planned| planned.unit == Some(Unit::Picosecond))
     }
 
-    /// Brings a mapping and a header together.
+    /// Resolves the mapping of a section against the header of its file.
     pub(super) fn new(section: &Section, header: &Header, tick: Tick) -> Result<Plan, ImportError> {
         let planner = Planner { section, header };
         let mut columns = Vec::new();

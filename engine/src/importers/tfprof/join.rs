@@ -40,7 +40,7 @@ pub(super) struct Links {
     recorded: Rows,
     /// More links of the same edge, and links that no edge draws.
     derived: Rows,
-    /// What was asked of the pool for all this.
+    /// The memory of all this.
     _memory: Option<MemoryReservation>,
 }
 

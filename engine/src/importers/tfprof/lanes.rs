@@ -32,7 +32,7 @@ pub(super) enum Stop {
     Cut {
         /// The byte at which they end.
         at: u64,
-        /// What is not whole.
+        /// What broke off.
         inside: String,
     },
     /// Nothing sensible can be said of the rest.
@@ -167,8 +167,8 @@ impl Plain for Lane {
 }
 
 impl Lane {
-    /// Executor and worker.
-    pub(super) fn of(self) -> (u32, u32) {
+    /// Its executor and its worker, without the level.
+    pub(super) fn executor_and_worker(self) -> (u32, u32) {
         (self.executor, self.worker)
     }
 }
@@ -429,7 +429,7 @@ impl Trace {
         for at in self.away..self.blocks.len() {
             let block = &mut self.blocks[at];
             if block.lane.is_none() {
-                self.scattered.extend(block.pieces.get()?.iter().map(|(lane, _)| lane.of()));
+                self.scattered.extend(block.pieces.get()?.iter().map(|(lane, _)| lane.executor_and_worker()));
             }
             let bytes = block.pieces.memory();
             block.pieces.put_away(&spill)?;

@@ -1,12 +1,14 @@
 //! Nest: which task encloses which.
 //!
 //! The stack parent of a task at level L > 0 is the last task of level L - 1 of its worker that began no later, if it also ends no
-//! earlier. Lanes are in order of begin, so of two lanes it is enough to go through both at once ([`Pairs`]), a block of each in
-//! memory. Where pieces of many lanes alternate and are on disk, that would read each block once for each of its lanes: the tasks
-//! of such workers are sorted by begin instead, and passed once, with the last task of each level in memory ([`Sweep`]).
+//! earlier. There are two ways to find it:
 //!
-//! Times are compared as they were read: those of one worker count from one origin. A lane that is not in order of begin tells of no
-//! parents.
+//! - [`Pairs`]: lanes are in order of begin, so a lane and the one around it are walked side by side, with one block of each in memory.
+//! - [`Sweep`]: where pieces of many lanes alternate and are on disk, walking would read each block once per lane. The tasks of such workers
+//!   are sorted by begin instead, and passed once, with the last task of each level in memory.
+//!
+//! Times are compared as they were read: those of one worker count from one origin. Where one of the two lanes is not in order of begin,
+//! no parent is known.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,11 +20,11 @@ use super::lanes::{Block, Lane, Pieces, Trace};
 use crate::error::ImportError;
 use crate::trace::{Kept, Room, Sorted, Sorter, Stats, findings};
 
-/// Who encloses whom.
+/// The stack parents of all tasks.
 pub(super) struct Nesting {
     /// By block: the first row of some of its tasks, and the positions of what encloses them, -1 = nothing.
     by_block: Vec<Vec<(usize, Kept<Vec<i64>>)>>,
-    /// Positions of tasks and of what encloses them, of the workers that were swept.
+    /// Of the workers that were swept: positions of tasks and of what encloses them.
     swept: Option<Peekable<Sorted<(u64, i64)>>>,
     /// Bit `n`: a task of type number `n` encloses another.
     pub(super) encloses: u64,
@@ -31,7 +33,7 @@ pub(super) struct Nesting {
     room: Room,
 }
 
-/// Bytes that are asked for each of many small things beside their own.
+/// Bytes that each of many small allocations is charged beside its own.
 const OVERHEAD: usize = 64;
 
 impl Nesting {
@@ -69,7 +71,7 @@ impl Nesting {
     /// They are on disk and cannot be read.
     pub(super) fn take(&mut self, at: usize, block: &Block) -> Result<Vec<i64>, ImportError> {
         let parts = self.by_block.get_mut(at).map(std::mem::take).unwrap_or_default();
-        self.forget(parts.iter().map(|(_, found)| found));
+        self.release(parts.iter().map(|(_, found)| found));
         let mut parents = Vec::new();
         for (from, found) in parts {
             let found = found.fetched()?;
@@ -90,8 +92,8 @@ impl Nesting {
         Ok(parents)
     }
 
-    /// Gives back what was asked for.
-    fn forget<'f>(&mut self, found: impl Iterator<Item = &'f Kept<Vec<i64>>>) {
+    /// Gives the memory of these parents back to the pool.
+    fn release<'f>(&mut self, found: impl Iterator<Item = &'f Kept<Vec<i64>>>) {
         let bytes: usize = found.map(|found| found.memory() + OVERHEAD).sum();
         self.memory.shrink(bytes.min(self.memory.size()));
     }
@@ -105,7 +107,7 @@ impl Nesting {
     }
 }
 
-/// A lane whose parents cannot be told: its tasks, and one that begins too early.
+/// A lane whose parents are unknown: how many tasks it has, and the position of one that begins too early.
 type Unknown = (Lane, u64, u64);
 
 /// Rows of a block that are of one lane.
@@ -116,7 +118,7 @@ struct Part {
     to: usize,
 }
 
-/// Goes through two lanes at once, for each lane that has one around it.
+/// Walks each lane side by side with the lane around it.
 struct Pairs<'n> {
     trace: &'n Trace,
     nesting: &'n mut Nesting,
@@ -141,7 +143,7 @@ impl Pairs<'_> {
         let mut lanes: BTreeMap<Lane, Vec<Part>> = BTreeMap::new();
         for (at, block) in self.trace.blocks.iter().enumerate() {
             let mut add = |lane: Lane, from, to| {
-                if !self.trace.scattered.contains(&lane.of()) {
+                if !self.trace.scattered.contains(&lane.executor_and_worker()) {
                     lanes.entry(lane).or_default().push(Part { block: at, from, to });
                 }
             };
@@ -157,7 +159,8 @@ impl Pairs<'_> {
         Ok(lanes)
     }
 
-    /// Finds the parents of tasks among those of the lane around them; if a lane is not in order, a task that begins too early.
+    /// Finds the parents of the tasks of a lane among those of `outer`, the lane around it. Returns a task that begins too early where one of
+    /// the lanes is not in order; no parents are kept then.
     fn pair(&mut self, outer: &[Part], children: &[Part]) -> Result<Option<u64>, ImportError> {
         let blocks = &self.trace.blocks;
         let mut outer = Walk::new(blocks, outer);
@@ -196,7 +199,7 @@ impl Pairs<'_> {
         let early = outer.order.early.or(order.early);
         match early {
             None => self.nesting.keep(found, encloses),
-            Some(_) => self.nesting.forget(found.iter().map(|(_, parents)| parents)),
+            Some(_) => self.nesting.release(found.iter().map(|(_, parents)| parents)),
         }
         Ok(early)
     }
@@ -210,7 +213,7 @@ impl Pairs<'_> {
 #[derive(Debug, Default)]
 struct Order {
     last: Option<i64>,
-    /// The position of the first task that begins before its forerunner.
+    /// The position of the first task that begins before the one in front of it.
     early: Option<u64>,
 }
 
@@ -292,18 +295,19 @@ impl<'t> Sweep<'t> {
     fn of(trace: &'t Trace) -> Result<Sweep<'t>, ImportError> {
         let room = &trace.room;
         let mut sweep = Sweep { tasks: Sorter::new(room), lanes: BTreeMap::new(), memory: room.hold(), trace };
-        let is_swept = |lane: Lane| trace.scattered.contains(&lane.of());
+        let is_swept = |lane: Lane| trace.scattered.contains(&lane.executor_and_worker());
         for block in trace.blocks.iter().filter(|block| block.lane.is_none_or(is_swept)) {
             let pieces = block.pieces.get()?;
             for (lane, rows) in pieces.iter() {
                 let swept = sweep.lanes.entry(lane).or_default();
                 swept.tasks += rows.len() as u64;
+                let worker = lane.executor_and_worker();
                 for row in rows {
                     let (start, finish) = (pieces.rows.starts[row], pieces.rows.finishes[row]);
                     let position = block.first + row as u64;
                     swept.order.see(start, position);
                     let type_number = pieces.rows.types.get(row);
-                    sweep.tasks.push((lane.of(), (start, lane.level, position), (finish, type_number)))?;
+                    sweep.tasks.push((worker, (start, lane.level, position), (finish, type_number)))?;
                 }
             }
             room.resize(&sweep.memory, sweep.lanes.len() * (size_of::<(Lane, SweptLane)>() + OVERHEAD))?;
@@ -322,7 +326,7 @@ impl<'t> Sweep<'t> {
                 levels = levels_of(worker, &lanes, unknown);
             }
             let Ok(own) = levels.binary_search_by_key(&level, |level| level.number) else { continue };
-            let around = own.checked_sub(1).filter(|_| levels[own].is_told).and_then(|around| levels[around].last);
+            let around = own.checked_sub(1).filter(|_| levels[own].has_parents).and_then(|around| levels[around].last);
             if let Some(around) = around.filter(|around| finish <= around.finish) {
                 nesting.encloses |= 1 << (around.type_number & 63);
                 parents.push((position, around.position as i64))?;
@@ -339,7 +343,7 @@ impl<'t> Sweep<'t> {
 struct Level {
     number: u32,
     /// Whether there is a level around it, and both are in order.
-    is_told: bool,
+    has_parents: bool,
     /// The task that began last.
     last: Option<Task>,
 }
@@ -357,7 +361,7 @@ fn levels_of(
         let pair = around.filter(|(outer, _)| outer + 1 == *level);
         let early = pair.and_then(|(_, outer)| outer.order.early.or(swept.order.early));
         unknown.extend(early.map(|at| (lane(*level), swept.tasks, at)));
-        levels.push(Level { number: *level, is_told: pair.is_some() && early.is_none(), last: None });
+        levels.push(Level { number: *level, has_parents: pair.is_some() && early.is_none(), last: None });
         around = Some((*level, swept));
     }
     levels

@@ -1,7 +1,7 @@
-//! `DealExec`: rows are dealt out to partitions, and each partition gets those of several inputs in turns.
+//! `DealExec`: distributes rows to partitions in a fixed order: each partition takes the rows of several inputs in turns.
 //!
-//! What DataFusion's `RepartitionExec` does, whose partitions take rows as they arrive. Which row goes where is computed by its
-//! own code, so both may stand below one join. See [`super::waiting`].
+//! It replaces DataFusion's `RepartitionExec`, whose partitions take rows as they arrive. DataFusion's own code computes which row goes
+//! where, so both may stand below one join. See [`super::waiting`].
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,10 +38,10 @@ pub(super) struct DealExec {
     running: Mutex<Option<Running>>,
 }
 
-/// What the first partition that is asked for starts, for all.
+/// The tasks of all partitions; executing the first partition starts them.
 #[derive(Debug)]
 struct Running {
-    /// The readers that nobody has asked for yet. Tasks end with the last reader: a plan may be looked at for longer.
+    /// The readers of partitions that were not executed yet. Tasks end with the last reader, since the plan itself may live longer.
     readers: Vec<Option<(Reader, Arc<Tasks>)>>,
 }
 

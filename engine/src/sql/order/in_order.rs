@@ -1,4 +1,4 @@
-//! `InOrderExec`: partitions become one, in their order.
+//! `InOrderExec`: merges partitions into one, the rows of the first partition first.
 //!
 //! All partitions are computed at once, each by a task of its own. While the first is read, the others work ahead until
 //! [`AHEAD_BYTES`] of their rows wait. See [`super::waiting`].

@@ -1,5 +1,7 @@
-//! Calls of relation functions whose answers have no order that anybody sees: they get the rows of a store as these stand there, and
-//! those that walk over lanes get them lane by lane where the store says that it has them so.
+//! The order in which calls of relation functions read the rows of a store.
+//!
+//! A function whose answer does not depend on the order of its rows gets them in the order of the files, which needs no sorting. A function
+//! that walks over lanes gets them lane by lane, where the store keeps them so.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@
 //! one small side                  other)                                                         many threads
 //! ```
 //!
-//! Who takes part in a race: nobody. An order depends on the plan, the batches of the tables and the number of threads.
+//! No order depends on which thread is faster. It depends on the plan, the batches of the tables and the number of threads.
 
 mod deal;
 mod in_order;
@@ -70,7 +70,7 @@ pub(super) fn physical_rules(memory: &MemoryLimit) -> Vec<Arc<dyn PhysicalOptimi
     let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(omitted_rules::instead_of).collect();
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
-    if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::MEANWHILE) {
+    if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::SORT_PLACING_RULE) {
         rules.insert(place + 1, Arc::new(ShowOffsets));
         rules.insert(place, Arc::new(HideOffsets));
         rules.insert(place, Arc::new(ForgetUnproven));
@@ -143,7 +143,7 @@ impl PhysicalOptimizerRule for RowsInOrder {
     }
 }
 
-/// The plan with one partition: whoever executes it would take several as they arrive.
+/// The plan with one partition: several would be read in the order in which their rows arrive.
 pub(super) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match plan.output_partitioning().partition_count() {
         0 | 1 => plan,
@@ -222,8 +222,8 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
     is_seen
 }
 
-/// The plan of rows whose order nobody sees, as far as that goes through operators that give each row what it has anyway: scans of a
-/// store need not bring them into the order of the trace.
+/// The plan of rows whose order does not matter: scans of a store need not bring them into the order of the trace. Looks for scans below
+/// operators that treat each row by itself.
 fn in_any_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(scan) = store::in_any_order(plan.as_ref()) {
         return Ok(scan);
@@ -288,8 +288,8 @@ fn dealt(
     })
 }
 
-/// How partitions are put together: one after the other where each holds a stretch of the table, else batch by batch. The rows of
-/// such partitions are spread over all of them: whoever took one first would let the others pile up.
+/// How partitions are put together: one after the other where each holds a stretch of the table, else batch by batch in turns, since the
+/// rows are spread over all of them and reading one to its end would let the others pile up.
 fn turns_of(plan: &Arc<dyn ExecutionPlan>) -> Turns {
     if plan.is::<UnionExec>() {
         return Turns::Whole;

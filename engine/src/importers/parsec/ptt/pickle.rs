@@ -19,7 +19,7 @@ pub(super) enum Object {
     Integer(i64),
     Double(f64),
     Text(Rc<str>),
-    /// Of plain objects.
+    /// A list of plain objects.
     List(Vec<Object>),
     Other,
 }
@@ -172,7 +172,7 @@ impl<'p> Machine<'p> {
         self.push(Value::Sequence { items, depth })
     }
 
-    /// The last so many.
+    /// Takes the last `count` values off the stack.
     fn last(&mut self, count: usize) -> Option<Vec<Rc<Value>>> {
         let from = self.stack.len().checked_sub(count)?;
         Some(self.stack.split_off(from))

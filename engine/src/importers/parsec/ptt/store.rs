@@ -58,7 +58,7 @@ pub(super) enum Values {
     Unsigned(Vec<u64>),
     Doubles(Vec<f64>),
     Objects(Vec<Object>),
-    /// Of a type that no trace has a use for.
+    /// Values of a type that no trace needs.
     Unread,
 }
 

@@ -35,9 +35,9 @@ struct Field {
 /// What stands at the beginning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// A record of so many bytes, its line end included, on so many lines.
+    /// A record: its length in bytes, line end included, and the number of its lines.
     Record { bytes: usize, lines: u64 },
-    /// The record does not end here: the field at this byte, so many lines below the first, does not.
+    /// The record does not end here, because a field does not: the byte at which that field begins, and how many lines below the first.
     Incomplete { field: usize, below: u64, is_quoted: bool },
 }
 
@@ -228,11 +228,11 @@ struct Reader<'a> {
     source: &'a Source,
     window: Window,
     delimiter: u8,
-    /// Of the next record, from 1.
+    /// The line of the next record, from 1.
     line: u64,
     fields: Vec<Field>,
     columns: Vec<StringBuilder>,
-    /// Of each record of the batch.
+    /// The line of each record of the batch.
     lines: Vec<u64>,
     /// Text in the batch.
     bytes: usize,
