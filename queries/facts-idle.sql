@@ -29,6 +29,11 @@ WITH idle AS (
     || CASE WHEN lost > 0 THEN ' (' || lost || ' of the recording could not be joined to tasks, see Is the trace sound)' ELSE '' END AS said
   FROM (SELECT coalesce(sum(count), 0) AS lost FROM import_stats
     WHERE what IN ('dot_edges_not_joined', 'dot_edges_partly_joined', 'dot_spawns_not_joined', 'unknown_reference', 'ambiguous_reference'))
+), enclosing AS (
+  SELECT max(name) AS name FROM (
+    SELECT t.name FROM working_tasks t JOIN runs r ON r.run = t.run
+    WHERE t.depth = 0 AND t.duration >= 0.99 * r.makespan AND r.makespan > 0 AND t.name <> '' AND EXISTS (SELECT 1 FROM tasks c WHERE c.stack_parent = t.task)
+    ORDER BY r.run_number, t.task LIMIT 1)
 ), never AS (
   SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0
 )
@@ -48,12 +53,15 @@ CROSS JOIN unlinked u
 CROSS JOIN collectives c
 WHERE c.ranks < 2
 UNION ALL
-SELECT CASE n.lanes
-    WHEN 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
-    WHEN 1 THEN u.said || '; ' || n.location || ' was never busy, and the others never idled.'
+SELECT CASE
+    WHEN e.name IS NOT NULL THEN e.name || ' lasts as long as the run and contains the rest, so that nothing is seen of what waits inside of it.'
+    WHEN n.lanes = 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
+    WHEN n.lanes = 1 THEN u.said || '; ' || n.location || ' was never busy, and the others never idled.'
     ELSE u.said || '; ' || n.lanes || ' locations were never busy, and the others never idled.'
   END AS fact, NULL AS name_before, NULL AS name_after
-FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
+FROM (SELECT count(*) AS stretches FROM idle)
+CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0 AND location IS NOT NULL)
+CROSS JOIN enclosing e
 CROSS JOIN never n
 CROSS JOIN unlinked u
 CROSS JOIN collectives c

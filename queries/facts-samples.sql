@@ -15,7 +15,7 @@ WITH names AS (
 ), named AS (
   -- The name with most of all; and what leads a run in which another one does.
   SELECT name, CASE place WHEN 1 THEN 0 ELSE 1 + min(run_number) FILTER (WHERE place_in_run = 1) END AS place,
-    CASE place WHEN 1 THEN 'Most of the weight of the stacks is in '
+    CASE place WHEN 1 THEN 'No name of the stacks has more weight of its own than '
       ELSE first_value(run ORDER BY run_number) FILTER (WHERE place_in_run = 1) || ' has most in ' END AS words,
     string_agg(round(percent, 1) || ' %' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' in ' || run ELSE '' END, ', ' ORDER BY run_number)
       || CASE WHEN count(*) < (SELECT count(*) FROM runs) THEN ', none elsewhere' ELSE '' END AS shares
@@ -31,7 +31,7 @@ WITH names AS (
   WHERE weight > 0
   QUALIFY row_number() OVER (ORDER BY 1.0 * weight / all_weight DESC, r.run_number, stack) = 1
 ), sentences AS (
-  SELECT place, name, words || CASE WHEN name = '' THEN 'frames without a name' ELSE name END || ' itself: ' || shares || '.' AS fact FROM named
+  SELECT place, name, words || CASE WHEN name = '' THEN 'frames without a name' ELSE name END || CASE place WHEN 0 THEN ': ' ELSE ' itself: ' END || shares || '.' AS fact FROM named
   UNION ALL
   SELECT 1000000, NULL, 'Look next at the heaviest stack' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ', ' || replace(stack, ';', ' > ')
     || ' (see Where the weight is): it ends there for ' || round(100.0 * weight / all_weight, 1) || ' % of the weight.' FROM heaviest

@@ -77,7 +77,7 @@ fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         None => repl::run(&args.open),
         Some(Command::Query(query)) => commands::query::run(&query),
-        Some(Command::Report(report)) => report::run(&report),
+        Some(Command::Report(report)) => commands::report::run(&report),
         Some(Command::View(view)) => view::run(&view),
         Some(Command::Check(check)) => check::run(&check),
         Some(Command::Diff(diff)) => commands::diff::run(&diff),

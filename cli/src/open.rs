@@ -103,7 +103,8 @@ pub(crate) fn tell(runs: &[RunSummary]) {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             terminal::warning(&summary);
         }
-        // Always told: a wrong guess of a unit makes all answers wrong by a factor of a thousand, and so is running another program.
+        // Always told: a wrong guess of a unit makes all answers wrong by a factor of a thousand, tasks without locations have no busy time, and
+        // running another program is no small thing.
         for told in run.stats.iter().filter(|stat| TOLD.contains(&stat.finding.what)) {
             notes += 1;
             if notes <= NOTES_SHOWN {
@@ -118,7 +119,7 @@ pub(crate) fn tell(runs: &[RunSummary]) {
 }
 
 /// Findings that are said at once, though nothing was lost.
-const TOLD: [&str; 2] = ["time_unit_guessed", "exported_by_nsys"];
+const TOLD: [&str; 3] = ["time_unit_guessed", "column_suggested", "exported_by_nsys"];
 
 /// The most notes that are printed: a store may have thousands of runs.
 const NOTES_SHOWN: usize = 8;

@@ -4,6 +4,7 @@
 
 mod agree;
 mod chrome_dialects;
+mod circles;
 mod collectives;
 mod compared;
 mod damaged;

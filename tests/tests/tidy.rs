@@ -42,12 +42,12 @@ const LICENCES: &[&str] = &[
     "CDLA-Permissive-2.0",
 ];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace root")
 }
 
 /// All `.rs` files of the workspace's own folders.
-fn sources() -> Vec<PathBuf> {
+pub(crate) fn sources() -> Vec<PathBuf> {
     fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let Ok(entries) = std::fs::read_dir(folder) else { return };
         for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
@@ -67,16 +67,16 @@ fn sources() -> Vec<PathBuf> {
     found
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn report(faults: &[String]) {
+pub(crate) fn report(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
 /// The lines of a file with their numbers, without the items under `#[cfg(test)]`: they may do what the code must not.
-fn without_tests(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn without_tests(text: &str) -> Vec<(usize, &str)> {
     let mut lines = text.lines().enumerate();
     let mut code = Vec::new();
     while let Some((number, line)) = lines.next() {

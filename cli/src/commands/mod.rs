@@ -1,4 +1,4 @@
-//! The commands, one file each. The prompt, the report and checks have folders of their own.
+//! The commands, one file each. The prompt, checks, and the page of `tq view` have folders of their own.
 
 pub(crate) mod completions;
 pub(crate) mod diff;
@@ -7,5 +7,6 @@ pub(crate) mod functions;
 pub(crate) mod man;
 pub(crate) mod queries;
 pub(crate) mod query;
+pub(crate) mod report;
 pub(crate) mod store;
 pub(crate) mod tables;

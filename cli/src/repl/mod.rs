@@ -415,7 +415,7 @@ impl Prompt {
         match args.command {
             Some(Command::Report(mut report)) => {
                 report.open = self.open.clone();
-                crate::report::run(&report)
+                crate::commands::report::run(&report)
             }
             _ => Ok(()),
         }

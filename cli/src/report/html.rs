@@ -13,7 +13,6 @@ use sha2::{Digest, Sha256};
 use crate::text::base64::base64;
 use crate::text::visible::visible_lines;
 use crate::text::words::with_units_kept;
-use crate::view::enclosed::Whole;
 
 /// Tables that scroll have a shadow at the side where there is more: one of the page, which scrolls along, covers it at the end.
 const STYLE: &str = "\
@@ -49,8 +48,18 @@ fn policy(scripts: &[&str]) -> String {
     )
 }
 
+/// A time line to stand in a page: a document of its own, in a frame.
+pub(crate) struct TimeLine {
+    /// Pixels that show all rows, or many of them.
+    pub(crate) height: usize,
+    /// The HTML of the frame.
+    pub(crate) document: String,
+    /// The script in it, for a policy that allows no other.
+    pub(crate) script: String,
+}
+
 /// The whole page; with a time line it has that before its first section.
-pub(super) fn page(markdown: &str, time_line: Option<&Whole>) -> String {
+pub(crate) fn page(markdown: &str, time_line: Option<&TimeLine>) -> String {
     let body = body(markdown);
     let (policy, body) = match time_line {
         None => (policy(&[]), Cow::Borrowed(body.as_str())),
@@ -100,7 +109,7 @@ fn title(markdown: &str) -> Option<String> {
     Some(heading.filter_map(|event| text_of(&event).map(str::to_owned)).collect())
 }
 
-pub(super) fn body(markdown: &str) -> String {
+pub(crate) fn body(markdown: &str) -> String {
     let mut picture = None;
     let mut html = String::with_capacity(markdown.len() + (markdown.len() >> 3));
     // Escaped letters come one by one.

@@ -32,20 +32,20 @@ const NO_ROWS: &str = "*No rows.*";
 const FACTS: usize = 3;
 
 /// A page: its markdown, in which [`address`] stands for each picture.
-pub(super) struct Page {
-    pub(super) text: String,
-    pub(super) pictures: Vec<Drawn>,
+pub(crate) struct Page {
+    pub(crate) text: String,
+    pub(crate) pictures: Vec<Drawn>,
     /// Sections that were left out, and why.
-    pub(super) left_out: Vec<(String, String)>,
+    pub(crate) left_out: Vec<(String, String)>,
     /// Questions that took too long or too much memory: their sections say so.
-    pub(super) unanswered: Vec<Problem>,
+    pub(crate) unanswered: Vec<Problem>,
 }
 
 /// A picture of the page.
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     /// A word for its file.
-    pub(super) name: String,
-    pub(super) svg: String,
+    pub(crate) name: String,
+    pub(crate) svg: String,
 }
 
 /// What became of a part.
@@ -58,12 +58,12 @@ enum Piece {
 
 /// The address of a picture in the text of a page, until it has a real one. The control characters around it make it one that
 /// neither a name of a trace nor a template can spell: there they are shown as escapes.
-pub(super) fn address(number: usize) -> String {
+pub(crate) fn address(number: usize) -> String {
     format!("\u{1}tq-picture:{number}\u{1}")
 }
 
 /// Runs all queries of a page. Without pictures, rows are shown where a chart would be.
-pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
+pub(crate) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     connection.tell_notes_once();
     let picture = pictures::of_session(connection)?;
     label_tasks(connection, &picture.names)?;

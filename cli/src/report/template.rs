@@ -35,7 +35,7 @@ use crate::errors::{Failure, Problem, did_you_mean};
 use crate::library;
 
 /// The template that is built in.
-pub(super) const BUILT_IN: &str = include_str!("template.md");
+pub(crate) const BUILT_IN: &str = include_str!("template.md");
 
 /// Words behind `sql` in a fence.
 const FLAGS: [&str; 5] = ["facts", "if-rows", "table", "both", "whole"];
@@ -45,7 +45,7 @@ const PLACEHOLDERS: [&str; 2] = ["runs", "queries"];
 
 /// A part of a template.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A heading: its level and its line as written.
     Heading(usize, String),
     /// Lines of markdown as they are.
@@ -56,31 +56,31 @@ pub(super) enum Part {
 
 /// A fenced block.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// What is asked, in order; one question unless the block is one of facts.
-    pub(super) questions: Vec<Question>,
+    pub(crate) questions: Vec<Question>,
     /// Sentences instead of a table.
-    pub(super) facts: bool,
+    pub(crate) facts: bool,
     /// Left out without rows.
-    pub(super) if_rows: bool,
+    pub(crate) if_rows: bool,
     /// Rows even where there is a chart, and whether the chart is there as well.
-    pub(super) table: bool,
-    pub(super) both: bool,
+    pub(crate) table: bool,
+    pub(crate) both: bool,
     /// More rows of a table: one for each device or rank and part.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A query and the values that it is asked with.
 #[derive(Debug)]
-pub(super) struct Question {
-    pub(super) query: SavedQuery,
-    pub(super) given: Vec<(String, String)>,
+pub(crate) struct Question {
+    pub(crate) query: SavedQuery,
+    pub(crate) given: Vec<(String, String)>,
     /// Whether it is known by a name.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
 }
 
 /// The queries that a template asks.
-pub(super) fn queries(parts: &[Part]) -> impl Iterator<Item = &SavedQuery> {
+pub(crate) fn queries(parts: &[Part]) -> impl Iterator<Item = &SavedQuery> {
     let blocks = parts.iter().filter_map(|part| match part {
         Part::Block(block) => Some(block),
         _ => None,
@@ -92,7 +92,7 @@ pub(super) fn queries(parts: &[Part]) -> impl Iterator<Item = &SavedQuery> {
 const PARTS_MAX: usize = 1_000;
 
 /// Reads a template.
-pub(super) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Part>, Failure> {
+pub(crate) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Part>, Failure> {
     let (mut parts, mut blocks, mut placeholders) = (Vec::new(), 0, 0);
     let mut lines = text.lines().enumerate();
     while let Some((index, line)) = lines.next() {

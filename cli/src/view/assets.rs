@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::joined;
 use crate::errors::{Failure, Problem};
+use crate::report::html::TimeLine;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("page/", $name)))),*] };
@@ -63,23 +64,14 @@ const FILES: &[(&str, &str)] = files![
 ///
 /// # Errors
 /// A module has a form that [`joined`] does not know, which a test rules out.
-pub(super) fn whole(inside: &str, height: usize) -> Result<Whole, Failure> {
+pub(super) fn whole(inside: &str, height: usize) -> Result<TimeLine, Failure> {
     const STYLE: &str = r#"<link rel="stylesheet" href="style.css">"#;
     let text = |name: &str| FILES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text);
     let modules: Vec<(&str, String)> = FILES.iter().map(|(name, text)| (*name, without_comments(text))).collect();
     let script = joined::script(&modules, "main").map_err(|what| Problem::internal(&what))?;
     let (head, end) = text("index.html").rsplit_once("</body>").unwrap_or_default();
     let head = head.replace(STYLE, &format!("<style>{}</style>", text("style.css"))).replace(SCRIPT, "");
-    Ok(Whole { document: format!("{head}{inside}<script>{script}</script>\n</body>{end}"), script, height })
-}
-
-/// The page as one file.
-pub(crate) struct Whole {
-    /// Pixels that show all rows, or many of them.
-    pub(crate) height: usize,
-    pub(crate) document: String,
-    /// The script in it, for a policy that allows no other.
-    pub(crate) script: String,
+    Ok(TimeLine { document: format!("{head}{inside}<script>{script}</script>\n</body>{end}"), script, height })
 }
 
 /// A file of the page; the empty name is the page itself.

@@ -19,6 +19,7 @@ use super::tile::{self, Cut};
 use super::{answers, assets};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
+use crate::report::html::TimeLine;
 use crate::text::base64::base64;
 use crate::text::words::bytes_text;
 
@@ -31,13 +32,11 @@ const MISSES: usize = 8;
 /// No layer takes more than this part of the bytes.
 const PART_OF_LAYER: usize = 8;
 
-pub(crate) use super::assets::Whole;
-
 /// The page of what a connection has open, in about so many bytes of data; `None` where nothing has a time.
 ///
 /// # Errors
 /// The tasks do not fit into memory, or the coarsest picture into the bytes.
-pub(crate) fn page(connection: &mut Connection, bytes_max: usize) -> Result<Option<Whole>, Failure> {
+pub(crate) fn page(connection: &mut Connection, bytes_max: usize) -> Result<Option<TimeLine>, Failure> {
     // What a layer lacks is no news: it is not offered then.
     let connection = &mut connection.beside()?;
     let mut model = Model::read(connection)?;

@@ -12,7 +12,7 @@ use tq_udfs::lanes::LaneSpan;
 use tq_udfs::lanes::words::{Words, WordsReading};
 use tq_udfs::overview::rows::SPAN_BYTES;
 
-use super::model::{GREY, Lane, Name};
+use super::lane::{Lane, Name, Read};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::output::{Output, Picture, Preparation};
@@ -45,16 +45,6 @@ impl<const N: usize> WordColumns<N> {
     pub(super) fn text(&self, word: u32) -> Option<&str> {
         (word != NONE).then(|| self.words.text(word))
     }
-}
-
-/// A task on its way to its lane.
-pub(super) struct Read {
-    pub(super) run: u32,
-    pub(super) location: u32,
-    pub(super) task: i64,
-    pub(super) start: i64,
-    pub(super) finish: Option<i64>,
-    pub(super) name: u32,
 }
 
 /// Gathers the tasks of an answer.
@@ -118,10 +108,7 @@ impl Tasks {
     pub(super) fn names(&self, connection: &mut Connection, picture: &Picture) -> Result<Vec<Name>, Failure> {
         report::begin_with_hues(connection, &picture.names)?;
         let text = |word: u32| self.words.text(word).unwrap_or_default();
-        let name = |&(word, kind, tasks): &(u32, u32, i64)| {
-            let colour = picture.names.hue_of(text(word)).map_or(GREY, |hue| hue as u16);
-            Name { text: text(word).to_owned(), kind: text(kind).to_owned(), colour, tasks }
-        };
+        let name = |&(word, kind, tasks): &(u32, u32, i64)| Name::coloured(text(word), text(kind), tasks, picture);
         Ok(self.names.iter().map(name).collect())
     }
 }

@@ -26,7 +26,6 @@ use tq_udfs::overview::levels::{LevelBin, Levels};
 use tq_udfs::overview::rows::{Row, RowSpan};
 
 use super::gathered::WordColumns;
-use super::tile::BINS_MAX;
 use crate::errors::{Failure, Problem};
 use crate::output::{Output, Preparation};
 
@@ -41,6 +40,8 @@ const COARSEST_BINS: u64 = 256;
 const NUMBERS_BYTES: usize = 50;
 /// Rows of a lane in which the row of a task is searched.
 const ROWS_SEARCHED: usize = 256;
+/// Bins of a tile: more than a screen has pixels.
+pub(super) const BINS_MAX: usize = 4096;
 /// The most bins that a range of a level has: twice those of a tile, since a level has at most twice as many as were asked for.
 const LEVEL_BINS_MAX: usize = 2 * BINS_MAX + 2;
 /// Blocks that are kept for the next look.

@@ -15,6 +15,7 @@ mod gathered;
 mod guard;
 mod joined;
 mod kept;
+mod lane;
 mod model;
 mod tile;
 mod wire;
@@ -186,7 +187,7 @@ async fn counter(State(page): Shared, Query(given): Given, headers: HeaderMap) -
         return Err(Refused::of("the range is empty"));
     }
     let number = usize::try_from(integer(&given, "number")?).unwrap_or(usize::MAX);
-    let bins = usize::try_from(bins).unwrap_or(1).min(tile::BINS_MAX);
+    let bins = usize::try_from(bins).unwrap_or(1).min(kept::BINS_MAX);
     let columns = page.counters.tile(page.frame(&given), number, from, to, bins);
     Ok(columns_of(columns.ok_or_else(|| Refused::of("there is no such counter, or the range is too long"))?, &headers))
 }

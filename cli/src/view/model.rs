@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tq_engine::store::{Beside, Unfinished};
 use tq_udfs::graph::NONE;
-use tq_udfs::lanes::{LaneSpan, sort_lane};
-use tq_udfs::overview::rows::{Row, RowSpan, SPAN_BYTES, TicksOfNames, rows_of};
-use tq_udfs::relation::rows::Ties;
+use tq_udfs::lanes::LaneSpan;
+use tq_udfs::overview::rows::{Row, SPAN_BYTES, TicksOfNames};
 
 use super::busy::{BusyLanes, covered};
-use super::gathered::{Read, TASK_BYTES, Tasks, too_little_memory};
+use super::gathered::{TASK_BYTES, Tasks, too_little_memory};
 use super::kept::{Expected, Keeping, KeptLanes, NumberOfNames, ROOM, TIMES, cannot_keep};
+use super::lane::{GREY, Lane, Name, Read};
 use super::wire::Columns;
 use crate::charts::hues;
 use crate::connection::{Connection, Params};
@@ -31,11 +31,6 @@ use crate::{pictures, report};
 
 /// Rows of a lane that are drawn; tasks below them are counted as not drawn.
 pub(super) const ROWS_MAX: usize = 65_000;
-/// Lanes with more rows have an index of their tasks.
-const FEW_ROWS: usize = 64;
-
-/// No colour of its own.
-pub(super) const GREY: u16 = u16::MAX;
 
 /// What is drawn.
 pub(super) struct Model {
@@ -63,29 +58,6 @@ type BusyShares = ((i64, i64), Vec<f32>);
 
 /// First start and last finish of each run.
 type ReachOfRuns = HashMap<String, (i64, i64)>;
-
-/// A location, with or without tasks.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Lane {
-    pub(super) run: String,
-    pub(super) location: String,
-    name: Option<String>,
-    kind: String,
-    role: Option<String>,
-    parent: Option<u32>,
-    tasks: i64,
-    /// First start and last finish.
-    reach: Option<(i64, i64)>,
-    /// The rows of its tasks; empty where they are on disk.
-    #[serde(skip)]
-    pub(super) rows: Vec<Row>,
-    /// The row of each task, by task, where there are many rows.
-    #[serde(skip)]
-    row_of: Vec<(i64, u32)>,
-    busy: i64,
-    /// How much later than the first run its run began.
-    shift: i64,
-}
 
 /// How instants are shown: as they were recorded, or with all runs moved to the start of the first one.
 #[derive(Clone, Copy)]
@@ -117,15 +89,6 @@ impl<'m> Frame<'m> {
         let of_run = || self.model.lanes.iter().find(|lane| run == Some(lane.run.as_str()));
         of_number.or_else(of_run).map_or(0, |lane| self.shift(lane))
     }
-}
-
-/// A name of tasks.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Name {
-    pub(super) text: String,
-    pub(super) kind: String,
-    pub(super) colour: u16,
-    pub(super) tasks: i64,
 }
 
 /// The version of the file on disk: it changes with [`Known`] and with the layout in [`super::kept`].
@@ -429,61 +392,6 @@ impl Model {
     }
 }
 
-impl Lane {
-    /// First start and last finish of its tasks.
-    pub(super) fn reach(&self) -> Option<(i64, i64)> {
-        self.reach
-    }
-
-    fn spans(&self) -> impl Iterator<Item = RowSpan> {
-        self.rows.iter().flat_map(|row| (0..row.len()).map(|place| row.span(place)))
-    }
-
-    /// Distributes its tasks to rows that do not overlap, and computes its busy time.
-    fn fill(&mut self, mut spans: Vec<LaneSpan>, read: &[Read], mut busy: Option<&mut BusyLanes>) {
-        sort_lane(&mut spans, &Ties::by_row());
-        covered(spans.iter().map(|span| (span.start, span.finish)), |start, finish| {
-            self.busy = self.busy.saturating_add(finish.saturating_sub(start));
-            if let Some(busy) = &mut busy {
-                busy.add(start, finish);
-            }
-        });
-        self.rows = rows_of(&spans, |span| {
-            let task = &read[span.row as usize];
-            (task.name, task.task)
-        });
-        self.tasks = spans.len() as i64;
-        self.reach =
-            spans.first().map(|first| (first.start, spans.iter().map(|span| span.finish).fold(first.finish, i64::max)));
-        if self.rows.len() > FEW_ROWS {
-            let rows = (0..).zip(&self.rows);
-            self.row_of = rows
-                .flat_map(|(number, row)| (0..row.len()).map(move |place| (row.span(place).task, number)))
-                .collect();
-            self.row_of.sort_unstable();
-        }
-    }
-
-    /// A lane for tasks whose location is not in the table `locations`, or NULL.
-    pub(super) fn unknown(run: String, location: String) -> Lane {
-        let (name, role, parent) = (None, None, None);
-        Lane {
-            run,
-            location,
-            name,
-            kind: String::new(),
-            role,
-            parent,
-            tasks: 0,
-            reach: None,
-            rows: Vec::new(),
-            row_of: Vec::new(),
-            busy: 0,
-            shift: 0,
-        }
-    }
-}
-
 /// All of a model but the rows of its lanes: what the file on disk keeps beside them.
 #[derive(Serialize, Deserialize)]
 struct Known {
@@ -605,8 +513,7 @@ fn counted_names(connection: &mut Connection, picture: &Picture) -> Result<(Vec<
     let tasks = tasks.as_primitive::<Int64Type>().values();
     let name = |((text, kind), tasks): ((Option<&str>, Option<&str>), &i64)| {
         let text = text.unwrap_or_default();
-        let colour = picture.names.hue_of(text).map_or(GREY, |hue| hue as u16);
-        Name { text: text.to_owned(), kind: kind.unwrap_or_default().to_owned(), colour, tasks: *tasks }
+        Name::coloured(text, kind.unwrap_or_default(), *tasks, picture)
     };
     let number_of = (0..).zip(texts).map(|(number, text)| (text.map(str::to_owned), number)).collect();
     Ok((texts.iter().zip(kinds).zip(tasks).map(name).collect(), number_of))

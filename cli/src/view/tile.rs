@@ -12,7 +12,7 @@ use tq_udfs::bins::Edges;
 use tq_udfs::graph::NONE;
 use tq_udfs::overview::rows::{Row, RowBin, RowSpan, TicksOfNames};
 
-use super::kept::{KeptLanes, KeptPart, LevelRange};
+use super::kept::{BINS_MAX, KeptLanes, KeptPart, LevelRange};
 use super::model::{Frame, Model, ROWS_MAX};
 use super::wire::Columns;
 use crate::errors::Failure;
@@ -53,8 +53,6 @@ pub(super) struct Cut {
     pub(super) names: HashSet<u32>,
 }
 
-/// Bins of a tile: more than a screen has pixels.
-pub(super) const BINS_MAX: usize = 4096;
 /// A task that is at least this many bins long is drawn by itself.
 const WIDE: u64 = 2;
 

@@ -332,7 +332,7 @@ fn samples_leave_out_what_needs_an_order_in_time() {
         &expect![[r#"
             # a
 
-            - Most of the weight of the stacks is in solve itself: 60.0 %.
+            - No name of the stacks has more weight of its own than solve: 60.0 %.
             - Look next at the heaviest stack, main &gt; solve (see Where the weight is): it ends there for 60.0 % of the weight.
             - Stacks do not say when they were seen or on which thread: sections on timelines, concurrency, idling and the longest tasks are left out.
 

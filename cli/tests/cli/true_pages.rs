@@ -162,7 +162,7 @@ fn folded_stacks_are_weighed_and_not_timed() {
     expect![[r#"
         # base, new
         - From base to new, read changed most (see What changed): 56.3 % of the weight itself instead of 30.0 %.
-        - Most of the weight of the stacks is in solve itself: 60.0 % in base, 37.5 % in new.
+        - No name of the stacks has more weight of its own than solve: 60.0 % in base, 37.5 % in new.
         - new has most in read itself: 30.0 % in base, 56.3 % in new.
     "#]]
     .assert_eq(&first_lines(&page, 4));

@@ -788,8 +788,10 @@ fn stands_in_a_list(place: &Place) -> bool {
 /// A saved query's name where a statement should be.
 fn saved_query_hint(source: &str) -> Option<String> {
     let call = source.trim().trim_end_matches(';').trim_end();
-    let name = call.split_whitespace().next()?;
+    let mut words = call.split_whitespace();
+    let name = words.next()?;
     built_in(name)?;
+    let call = if words.all(|word| word.contains('=')) { call } else { name };
     Some(format!("it is a saved query: `\\run {call}` at the prompt, `tq query TRACE {name}`"))
 }
 

@@ -45,7 +45,7 @@ use futures::future::ready;
 use futures::{StreamExt, TryStreamExt};
 
 use crate::sql::operators::{no_expressions, one_input, row_for_row};
-use crate::sql::order::gathered;
+use crate::sql::order::turns::gathered;
 use crate::words::Words;
 
 type Plan = Arc<dyn ExecutionPlan>;

@@ -483,6 +483,8 @@ findings! {
             "Lines of NDJSON that are no object; they became no row.";
         COLUMN_NOT_KEPT "column_not_kept" Info Import
             "Columns that no column of ours takes, of a table without `args`.";
+        COLUMN_SUGGESTED "column_suggested" Info Import
+            "Tasks without a name or a location, and columns that probably say it; `--option table.location=COLUMN` and the like map them.";
         DUPLICATE_LOCATION "duplicate_location" Lost Recording
             "A second row for one location, or one without a name; it became no row.";
         DURATION_DIFFERS "duration_differs" Info Recording

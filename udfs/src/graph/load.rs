@@ -24,9 +24,10 @@ use crate::graph::links::{Link, Links};
 use crate::graph::standing::Standing;
 use crate::relation::call::{Call, Work, column};
 use crate::relation::gather::gather;
-use crate::relation::parts::{InputPlan, Share, Stored, StoredBatches};
+use crate::relation::parts::{InputPlan, Share};
 use crate::relation::rows::without_null;
 use crate::relation::runs::{Reading, Runs};
+use crate::relation::stored::{Stored, StoredBatches};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
 
 /// The input `links` of every function that calls [`Graphs::read`].

@@ -16,9 +16,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use crate::relation::call::{Call, Work};
-use crate::relation::parts::{Disk, InputPlan, PARTS, Share, Stored, Writing};
+use crate::relation::parts::{InputPlan, PARTS, Share, Writing};
 use crate::relation::rows::Role;
 use crate::relation::runs::{Reading, Runs, Stretch};
+use crate::relation::stored::{Disk, Stored};
 
 /// The parts of a call.
 pub struct ByRun {

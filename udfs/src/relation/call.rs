@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::relation::RelationFunction;
 use crate::relation::notes::{Note, Notes};
-use crate::relation::parts::{Stored, StoredBatches};
+use crate::relation::stored::{Stored, StoredBatches};
 
 /// One run of a relation function.
 #[derive(Debug)]

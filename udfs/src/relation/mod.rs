@@ -25,6 +25,7 @@ pub mod notes;
 pub mod parts;
 pub mod rows;
 pub mod runs;
+pub mod stored;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -166,8 +166,8 @@ impl Kind {
             | "privateuse1_driver"
             | "Runtime" => Kind::Call,
             "cpu_op" | "user_annotation" | "Operator" => Kind::Operator,
-            // VizTracer: entries and exits of functions.
-            "python_function" | "fee" => Kind::Python,
+            // VizTracer: entries and exits of functions, in capital letters by newer versions.
+            "python_function" | "fee" | "FEE" => Kind::Python,
             "gpu_user_annotation" => Kind::StreamRange,
             "overhead" => Kind::Overhead,
             _ => Kind::Other,

@@ -62,6 +62,8 @@ impl Own {
 /// `PyTorch Profiler (0)` on `Spans/PyTorch Profiler`; under its usual name also where a tool gave it other ids.
 fn is_span(name: &str, lane: i32, lanes: &Lanes) -> bool {
     let Some((title, iteration)) = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")) else { return false };
+    // CUPTI's profiler of ranges has iteration -1.
+    let iteration = iteration.strip_prefix('-').unwrap_or(iteration);
     let is_number = !iteration.is_empty() && iteration.bytes().all(|byte| byte.is_ascii_digit());
     let lane = &lanes.all[lane as usize];
     let on_its_lane = || matches!(text(lane, "pid"), Some("Spans" | "Traces")) && ends_with_tid(title, lane);

@@ -22,7 +22,7 @@ use tq_udfs::ticks::Tick;
 use super::args::{BadCell, args, count_not_finite};
 use super::guess::Looks;
 use super::mapping::{END_TIME, LOCATION_ATTRIBUTES, Section, TaskKey};
-use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
+use super::plan::{From, Plan, Planned, PlannedPiece, has_args, key_word};
 use super::read::{Batch, CellKind, Header, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times, rounded_once};
@@ -90,19 +90,7 @@ impl Sink for SectionSink<'_> {
                 ),
             });
         }
-        if !has_args(self.section.table) {
-            let kept = |name: &str| self.section.used_elsewhere.iter().any(|used| used == name);
-            let names = plan.unmapped.iter().map(|(_, name)| name.as_str()).filter(|name| !kept(name));
-            let names: Vec<&str> = names.collect();
-            self.run.builder.stats.note(findings::COLUMN_NOT_KEPT, names.len() as u64, || {
-                format!(
-                    "{}: `{}`; {} have no args",
-                    self.section.file.display(),
-                    names.join("`, `"),
-                    self.section.table
-                )
-            });
-        }
+        plan.note_columns(self.section, &header, &mut self.run.builder.stats);
         let unit = plan.columns.iter().find(|planned| planned.times.is_some()).and_then(|planned| planned.unit);
         // Tasks are read first: their unit is that of the run.
         if let Some(unit) = unit.filter(|_| !std::mem::replace(&mut self.run.has_unit, true)) {
@@ -717,10 +705,6 @@ impl<'a> SectionSink<'a> {
     pub(super) fn internal(&self, what: &str) -> ImportError {
         ImportError::Internal { path: self.section.file.clone(), what: what.to_owned() }
     }
-}
-
-fn has_args(table: Table) -> bool {
-    table.spec().columns.iter().any(|column| column.name == "args")
 }
 
 /// What figures know of tasks.

@@ -13,6 +13,7 @@ use super::times::{TimeReader, Unit};
 use crate::error::ImportError;
 use crate::nearest::nearest;
 use crate::tables::{ColumnType, Table};
+use crate::trace::{Stats, findings};
 
 /// How the columns of a table come from the columns of the file's batches.
 #[derive(Debug)]
@@ -157,10 +158,44 @@ fn with_unit<'a>(entry: &Entry, text: &'a str) -> Option<(&'a str, Unit)> {
     (entry.column.column_type == ColumnType::Time).then_some((name, unit))
 }
 
+/// Whether rows of a table keep what none of its columns takes.
+pub(super) fn has_args(table: Table) -> bool {
+    table.spec().columns.iter().any(|column| column.name == "args")
+}
+
 impl Plan {
     /// Whether a column of ours is filled.
     pub(super) fn has(&self, name: &str) -> bool {
         self.columns.iter().any(|planned| planned.column.name == name)
+    }
+
+    /// Says which columns are read by none of ours.
+    pub(super) fn note_columns(&self, section: &Section, header: &Header, stats: &mut Stats) {
+        let file = section.file.display();
+        if !has_args(section.table) {
+            let kept = |name: &str| section.used_elsewhere.iter().any(|used| used == name);
+            let names = self.unmapped.iter().map(|(_, name)| name.as_str()).filter(|name| !kept(name));
+            let names: Vec<&str> = names.collect();
+            stats.note(findings::COLUMN_NOT_KEPT, names.len() as u64, || {
+                format!("{file}: `{}`; {} have no args", names.join("`, `"), section.table)
+            });
+        }
+        let suggestions = self.suggestions(section, header);
+        stats.note(findings::COLUMN_SUGGESTED, suggestions.len() as u64, || {
+            format!("{file}: tasks may have more than is read of them: {}", suggestions.join(", "))
+        });
+    }
+
+    /// What tasks lack of a name and a location, with the column that probably says it, as a mapping: `table.location=thread`.
+    fn suggestions(&self, section: &Section, header: &Header) -> Vec<String> {
+        if section.table != Table::Tasks {
+            return Vec::new();
+        }
+        let is_free = |name: &&String| !self.columns.iter().any(|planned| planned.name == **name);
+        let free: Vec<String> = header.found.iter().filter(is_free).cloned().collect();
+        let missing: Vec<&'static str> = ["name", "location"].into_iter().filter(|name| !self.has(name)).collect();
+        let guesses = suggest::guess(Table::Tasks, &missing, &free);
+        guesses.into_iter().map(|(ours, theirs)| format!("`table.{ours}={theirs}`")).collect()
     }
 
     /// Whether a time is given in picoseconds.

@@ -24,6 +24,7 @@ mod lanes;
 mod position;
 #[cfg(test)]
 mod tests;
+pub(super) mod turns;
 pub(super) mod waiting;
 
 use std::sync::Arc;
@@ -52,7 +53,7 @@ use tq_udfs::relation::exec::RelationExec;
 
 use deal::DealExec;
 use in_order::InOrderExec;
-use waiting::Turns;
+use turns::{gathered, turns_of};
 
 use crate::sql::large_joins::{self, LargeJoins};
 use crate::sql::long_constants::LongConstants;
@@ -141,17 +142,6 @@ impl PhysicalOptimizerRule for RowsInOrder {
     fn schema_check(&self) -> bool {
         true
     }
-}
-
-/// The plan with one partition: several would be read in the order in which their rows arrive.
-pub(super) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    Ok(match plan.output_partitioning().partition_count() {
-        0 | 1 => plan,
-        _ => {
-            let turns = turns_of(&plan);
-            Arc::new(InOrderExec::new(plan, turns, None))
-        }
-    })
 }
 
 /// The plan with operators that keep the order of rows. `is_seen`: whether the order of this plan's rows, as that of a table,
@@ -286,20 +276,4 @@ fn dealt(
         // One input arrives in its own order.
         _ => Arc::clone(plan),
     })
-}
-
-/// How partitions are put together: one after the other where each holds a stretch of the table, else batch by batch in turns, since the
-/// rows are spread over all of them and reading one to its end would let the others pile up.
-fn turns_of(plan: &Arc<dyn ExecutionPlan>) -> Turns {
-    if plan.is::<UnionExec>() {
-        return Turns::Whole;
-    }
-    if plan.is::<RepartitionExec>() || plan.is::<DealExec>() {
-        return Turns::BatchByBatch;
-    }
-    // The partitions of a join are those of its right side, and those of both sides where rows are dealt out by key.
-    match plan.children().last() {
-        Some(child) if child.output_partitioning().partition_count() > 1 => turns_of(child),
-        _ => Turns::Whole,
-    }
 }
