@@ -1,5 +1,6 @@
 //! The commands, one file each. The prompt, the report and checks have folders of their own.
 
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod formats;

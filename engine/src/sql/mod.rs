@@ -36,6 +36,8 @@ mod dependent;
 mod diagnostic;
 pub mod dialect;
 mod doubles;
+#[cfg(feature = "cluster")]
+pub(crate) mod elsewhere;
 mod equal;
 mod errors;
 mod expanded;
@@ -69,7 +71,7 @@ mod numbers;
 mod offsets;
 mod omitted_rules;
 pub(crate) mod operators;
-mod order;
+pub(crate) mod order;
 mod orders;
 mod other_dialects;
 mod own_words;

@@ -19,9 +19,9 @@
 //! Who takes part in a race: nobody. An order depends on the plan, the batches of the tables and the number of threads.
 
 mod deal;
-mod in_order;
+pub(crate) mod in_order;
 mod lanes;
-mod position;
+pub(crate) mod position;
 #[cfg(test)]
 mod tests;
 pub(super) mod waiting;
@@ -144,7 +144,7 @@ impl PhysicalOptimizerRule for RowsInOrder {
 }
 
 /// The plan with one partition: whoever executes it would take several as they arrive.
-pub(super) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match plan.output_partitioning().partition_count() {
         0 | 1 => plan,
         _ => {
