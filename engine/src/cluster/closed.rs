@@ -108,6 +108,8 @@ impl ExecutionPlan for ClosedExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
         let is_active = DistributedTaskContext::from_ctx(&context).task_index < self.active;
+        // "There are no links" is not said of the runs that others have.
+        let whose = if self.active > 1 { " (of the rows of one worker)" } else { "" };
         let notes = Notes::of(&context);
         if !is_active {
             let end = end_of(&schema, 0, vec![]);
@@ -126,7 +128,7 @@ impl ExecutionPlan for ClosedExec {
                     return Ok(Some((pieces(&batch, &schema)?, (Some(rows), count))));
                 }
                 let notes = notes.map(|notes| notes.take()).unwrap_or_default();
-                let notes = notes.into_iter().map(|note| (note.function, note.text)).collect();
+                let notes = notes.into_iter().map(|note| (note.function, note.text + whose)).collect();
                 Ok::<_, DataFusionError>(Some((vec![end_of(&schema, count, notes)?], (None, count))))
             }
         });

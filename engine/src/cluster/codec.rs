@@ -26,6 +26,7 @@ use tq_udfs::relation::node::RelationCall;
 
 use super::closed::ClosedExec;
 use crate::sql::order::position::PositionExec;
+use crate::sql::own_words::OwnWordsExec;
 use crate::store::{Away, Segments};
 
 /// An operator of ours as it travels, in JSON.
@@ -37,6 +38,8 @@ enum Node {
     Closed { active: usize },
     /// Positions of rows.
     Position,
+    /// Dictionaries of a batch's own words.
+    OwnWords,
     /// A relation function.
     Relation { function: String, omitted: Vec<bool>, options: Option<Vec<u8>>, schema: Vec<u8>, by_lane: bool },
 }
@@ -97,6 +100,7 @@ impl PhysicalExtensionCodec for TqCodec {
         match (node, inputs) {
             (Node::Scan(scan), []) => scan.scan(&self.segments),
             (Node::Closed { active }, [input]) => Ok(Arc::new(ClosedExec::new(Arc::clone(input), active))),
+            (Node::OwnWords, [input]) => Ok(Arc::new(OwnWordsExec::new(Arc::clone(input)))),
             (Node::Position, [input]) => {
                 let task = ctx.session_config().get_extension::<DistributedTaskContext>();
                 let before = task.map_or(0, |task| task.task_index) * input.output_partitioning().partition_count();
@@ -140,6 +144,8 @@ impl PhysicalExtensionCodec for TqCodec {
             Node::Closed { active: closed.active() }
         } else if node.is::<PositionExec>() {
             Node::Position
+        } else if node.is::<OwnWordsExec>() {
+            Node::OwnWords
         } else if let Some(relation) = node.downcast_ref::<RelationExec>() {
             let empty = Arc::new(EmptyExec::new(relation.schema()));
             Node::Relation {

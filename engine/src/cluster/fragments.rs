@@ -6,8 +6,9 @@
 //! a function   a relation function over chains of filters and columns, whose runs are those of the scans
 //!              divided by run: each run is whole in one part
 //! ```
-//! All else stays: joins, windows, the second half of an aggregate, tables in memory, functions across runs. A fragment is cut only if
-//! it comes back equal when it is encoded and decoded here: an encoding that leaves something out would change answers without a word.
+//! All else stays: joins, windows, the second half of an aggregate, tables in memory, functions across runs, and what is below an estimate
+//! that goes by the number of partitions. A fragment is cut only if it comes back equal when it is encoded and decoded here: an encoding
+//! that leaves something out would change answers without a word.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use super::codec::TqCodec;
 use crate::sql::order::gathered;
 use crate::sql::order::in_order::InOrderExec;
 use crate::sql::order::position::PositionExec;
+use crate::sql::own_words::OwnWordsExec;
 use crate::store::{Leaf, parts_of_runs};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -61,6 +63,9 @@ pub(super) struct Cut<'a> {
 impl Cut<'_> {
     /// The plan with its fragments done elsewhere; `None` where there are none.
     pub(super) fn cut(&self, plan: &Plan) -> Result<Option<Plan>> {
+        if depends_on_partitions(plan) {
+            return Ok(None);
+        }
         if let Some(fragment) = self.fragment(plan)? {
             return Ok(Some(fragment));
         }
@@ -152,6 +157,14 @@ impl Cut<'_> {
     }
 }
 
+/// Whether an aggregate is an estimate that another number of partitions makes another one.
+fn depends_on_partitions(plan: &Plan) -> bool {
+    let is_estimate = |function: &Arc<AggregateFunctionExpr>| ESTIMATES.contains(&function.fun().name());
+    plan.downcast_ref::<AggregateExec>().is_some_and(|aggregate| aggregate.aggr_expr().iter().any(is_estimate))
+}
+
+const ESTIMATES: [&str; 3] = ["approx_percentile_cont", "approx_percentile_cont_with_weight", "approx_median"];
+
 /// Where the rows of a fragment come from: a scan, or a relation function. `is_one`: what is above takes all rows from one partition.
 fn source_of(plan: &Plan, is_one: bool) -> Option<&Plan> {
     if Leaf::of(plan.as_ref()).is_some() || is_call(plan) {
@@ -163,7 +176,8 @@ fn source_of(plan: &Plan, is_one: bool) -> Option<&Plan> {
     let is_first_half = plan
         .downcast_ref::<AggregateExec>()
         .is_some_and(|aggregate| *aggregate.mode() == AggregateMode::Partial && aggregate.limit_options().is_none());
-    let passes = hands_on || of_partitions || is_first_half || plan.is::<CooperativeExec>();
+    let passes =
+        hands_on || of_partitions || is_first_half || plan.is::<CooperativeExec>() || plan.is::<OwnWordsExec>();
     if !passes || !has_known_expressions(plan) {
         return None;
     }

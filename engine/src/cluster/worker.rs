@@ -24,6 +24,7 @@ use super::client::codec_of;
 use super::codec::TqCodec;
 use super::options::{Opened, TqOptions, apply_settings};
 use super::{MESSAGE_BYTES, VERSION};
+use crate::error::ImportError;
 use crate::options::{OpenOptions, TraceSpec};
 use crate::remote;
 use crate::session::Session;
@@ -172,13 +173,13 @@ impl Sessions {
                     return exec_err!("`{}` is not below a folder of --allow", path.display());
                 }
             }
-            commits.push(store::newest_commit(&place.root).map_err(of_store)?);
+            commits.push(store::newest_commit(&place.root).map_err(|error| of_store(&error))?);
         }
         Ok(commits)
     }
 }
 
-fn of_store(error: crate::error::ImportError) -> DataFusionError {
+fn of_store(error: &ImportError) -> DataFusionError {
     exec_datafusion_err!("{error}")
 }
 
@@ -192,7 +193,7 @@ fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirr
     options.to = opened.slice.1.map(GivenTime::Ticks);
     options.max_value = opened.max_value;
     options.read_only = true;
-    let session = Session::open(&options).map_err(of_store)?;
+    let session = Session::open(&options).map_err(|error| of_store(&error))?;
     if session.tick().symbol() != opened.tick {
         return exec_err!(
             "{}: its ticks are {} there and {} here",

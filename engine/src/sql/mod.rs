@@ -74,7 +74,7 @@ pub(crate) mod operators;
 pub(crate) mod order;
 mod orders;
 mod other_dialects;
-mod own_words;
+pub(crate) mod own_words;
 pub mod parse;
 mod partitions;
 mod patterns;
