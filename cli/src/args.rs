@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Tables(DocsArgs),
     /// List the saved queries by topic, describe one, or search them
     Queries(QueriesArgs),
+    /// Run a worker, which does parts of others' queries: `tq query --cluster`
+    Cluster(ClusterArgs),
     /// Print what makes a shell complete commands, saved queries and functions
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
@@ -171,6 +173,9 @@ pub(crate) struct QueryArgs {
     pub(crate) params: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
+    /// Let workers do parts of the query: HOST:PORT,HOST:PORT, or `local:2` for two of its own; the traces must be stores
+    #[arg(long, value_name = "WORKERS")]
+    pub(crate) cluster: Option<String>,
     /// How to write the answer
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
@@ -419,6 +424,48 @@ pub(crate) struct CompactArgs {
     /// Memory for the rows that move, e.g. `8GB` [default: three quarters of the machine's]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) memory: Option<usize>,
+}
+
+/// `tq cluster`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    #[command(subcommand)]
+    pub(crate) command: ClusterCommand,
+}
+
+/// What `tq cluster` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Do parts of others' queries; the first line says where it listens
+    Worker(WorkerArgs),
+}
+
+/// `tq cluster worker`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine it wants a token\n\
+    from the environment, the same here and there, and folders that it may read.\n\n\
+    Examples:\n  \
+    tq cluster worker                                            prints `listening on 127.0.0.1:PORT`\n  \
+    TQ_TOKEN=… tq cluster worker 0.0.0.0:7070 --allow /data      for other machines\n  \
+    tq query runs.store --cluster 127.0.0.1:7070 time-by-name    asks it"
+)]
+pub(crate) struct WorkerArgs {
+    /// Where to listen; port 0 is any free one
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) address: String,
+    /// Memory for queries, e.g. `8GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<usize>,
+    /// Threads of a query [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Read only stores below this folder
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) allow: Vec<PathBuf>,
+    /// The token is the first line of standard input, whose end ends the worker: how `--cluster local:N` starts its own.
+    #[arg(long, hide = true)]
+    pub(crate) of_client: bool,
 }
 
 /// `tq queries`.

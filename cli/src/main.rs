@@ -90,6 +90,7 @@ fn run(args: Args) -> Result<(), Failure> {
         Some(Command::Functions(functions)) => commands::functions::run(&functions),
         Some(Command::Tables(tables)) => commands::tables::run(&tables),
         Some(Command::Queries(queries)) => commands::queries::run(&queries),
+        Some(Command::Cluster(cluster)) => commands::cluster::run(&cluster),
         Some(Command::Completions(completions)) => commands::completions::run(&completions),
         Some(Command::Man(man)) => commands::man::run(&man),
     }

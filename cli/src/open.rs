@@ -130,9 +130,12 @@ pub(crate) fn empty() -> Result<Session, Failure> {
 }
 
 pub(crate) fn threads(args: &OpenArgs) -> usize {
-    args.threads
-        .or(config::get().threads)
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    threads_of(args.threads)
+}
+
+/// The threads as they were given, else the user's, else all cores.
+pub(crate) fn threads_of(given: Option<usize>) -> usize {
+    given.or(config::get().threads).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 fn check_window(args: &OpenArgs) -> Result<(), Failure> {

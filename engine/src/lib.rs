@@ -63,6 +63,8 @@ pub use trace::{NamedRun, RunBuilder};
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod cells;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod error;
 pub mod figures;
 pub mod import;

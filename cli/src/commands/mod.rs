@@ -1,5 +1,6 @@
 //! The commands, one file each. The prompt, checks, and the page of `tq view` have folders of their own.
 
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod formats;

@@ -50,6 +50,15 @@ use crate::words::Words;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
+#[cfg(feature = "cluster")]
+use crate::sql::elsewhere::has_elsewhere;
+
+/// Whether parts of plans are done by other processes.
+#[cfg(not(feature = "cluster"))]
+fn has_elsewhere(_: &ConfigOptions) -> bool {
+    false
+}
+
 /// The share of all memory that the table of words may take: the rest is for groups, which spill.
 const SHARE: usize = 8;
 /// Dictionaries whose numbers a stream remembers.
@@ -60,7 +69,11 @@ const REMEMBERED: usize = 4;
 pub(super) struct WordsAsNumbers;
 
 impl PhysicalOptimizerRule for WordsAsNumbers {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+    fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
+        // Numbers mean something in one process alone.
+        if has_elsewhere(config) {
+            return Ok(plan);
+        }
         let numbered = |plan: Plan| match plan.downcast_ref::<AggregateExec>() {
             Some(aggregate) => {
                 Ok(grouped_by_numbers(aggregate)?.map_or_else(|| Transformed::no(plan), Transformed::yes))

@@ -60,8 +60,15 @@ fn of_own_words(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 
 /// Passes batches on, with dictionaries of the words that they use where those are much smaller.
 #[derive(Debug)]
-struct OwnWordsExec {
+pub(crate) struct OwnWordsExec {
     input: Arc<dyn ExecutionPlan>,
+}
+
+impl OwnWordsExec {
+    #[cfg(feature = "cluster")]
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>) -> OwnWordsExec {
+        OwnWordsExec { input }
+    }
 }
 
 impl DisplayAs for OwnWordsExec {

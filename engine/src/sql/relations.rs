@@ -362,12 +362,16 @@ impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
         let plan = in_turn(settled(named(with_null_keys(of_no_rows(plan.clone())?)?)?)?)?;
-        match planner.create_physical_plan(&plan, session).await {
+        let planned = match planner.create_physical_plan(&plan, session).await {
             Err(error) if is_refused_order(&error) => {
-                planner.create_physical_plan(&with_opaque_keys(plan)?, session).await
+                planner.create_physical_plan(&with_opaque_keys(plan.clone())?, session).await
             }
             planned => planned,
-        }
+        };
+        #[cfg(feature = "cluster")]
+        return super::elsewhere::planned(&plan, planned?, &planner, session).await;
+        #[cfg(not(feature = "cluster"))]
+        planned
     }
 }
 

@@ -13,6 +13,7 @@ use crate::tables::{ColumnType, Table};
 
 /// What must hold of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "cluster", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Condition {
     /// The word in a column is one of these.
     Words { column: usize, words: Vec<String> },

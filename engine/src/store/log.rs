@@ -349,6 +349,18 @@ pub(super) fn is_store(root: &Path) -> bool {
     names.next().is_some()
 }
 
+/// The number of the newest commit, and when it was written: a store that was made anew has the numbers of the old one.
+#[cfg(feature = "cluster")]
+pub(crate) fn newest(root: &Path) -> Result<(u64, Option<std::time::SystemTime>), ImportError> {
+    let folder = log_folder(root);
+    let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, "read the log", &error))?.flatten();
+    let named = entries.filter_map(|entry| Some((number_of(entry.file_name().to_str()?)?.0, entry)));
+    match named.max_by_key(|(number, _)| *number) {
+        Some((number, entry)) => Ok((number, entry.metadata().and_then(|about| about.modified()).ok())),
+        None => Err(damaged(&folder, "it has no commit: which runs the store has is not known")),
+    }
+}
+
 /// Whether a folder was a store: it has a log, and files of runs that no commit knows.
 pub(super) fn has_lost_its_commits(root: &Path) -> bool {
     let entries = || fs::read_dir(runs_folder(root)).into_iter().flatten().flatten();

@@ -10,9 +10,12 @@
 //! facts    what a commit says of a run         scan        a table over runs        keep         removes what no run needs
 //! add      adds runs, all or none              columns     columns of the files     cache        stores of traces that a user read
 //! views    how DuckDB reads a store            beside      what programs keep with the runs, only for speed
+//! away     scans that another process does
 //! ```
 
 mod add;
+#[cfg(feature = "cluster")]
+mod away;
 mod beside;
 mod blocks;
 mod cache;
@@ -51,10 +54,14 @@ use crate::trace::{Budget, Deadline, NamedRun, Run, with_own_words};
 pub use crate::options::Cache;
 pub(crate) use add::Addition;
 pub use add::Replace;
+#[cfg(feature = "cluster")]
+pub(crate) use away::{Away, DIFFERS, Leaf, Segments, parts_of_runs};
 pub use beside::{Beside, Unfinished};
 pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
 pub(crate) use cut::cut;
 pub use keep::{Collected, compact, gc, remove};
+#[cfg(feature = "cluster")]
+pub(crate) use log::newest as newest_commit;
 pub(crate) use scan::{Segment, StoredTable, arguments, by_lane, in_any_order, segments, tasks_of};
 
 /// A store, and the part of it that is meant.

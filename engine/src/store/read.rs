@@ -240,6 +240,14 @@ impl Group {
         self.kept.as_ref().map_or_else(|| self.rows_of_file(), |kept| kept.count_set_bits())
     }
 
+    /// Its share of the file's bytes.
+    #[cfg(feature = "cluster")]
+    pub(super) fn bytes(&self) -> u64 {
+        let all: u64 = self.file.about.groups.iter().sum();
+        let share = u128::from(self.file.about.bytes) * self.rows_of_file() as u128 / u128::from(all.max(1));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
     /// Its table.
     pub(super) fn table(&self) -> Table {
         self.file.table

@@ -149,7 +149,7 @@ pub(crate) fn arguments(tasks: &[Group]) -> std::result::Result<Vec<RecordBatch>
 #[derive(Debug)]
 pub(crate) struct StoredTable {
     table: Table,
-    segments: Vec<Segment>,
+    pub(super) segments: Vec<Segment>,
 }
 
 impl StoredTable {
@@ -222,7 +222,7 @@ impl TableProvider for StoredTable {
 }
 
 /// Contiguous shares of about as many rows each.
-fn shares(segments: Vec<Segment>, wanted: usize) -> Vec<Vec<Segment>> {
+pub(super) fn shares(segments: Vec<Segment>, wanted: usize) -> Vec<Vec<Segment>> {
     let all: usize = segments.iter().map(Segment::rows).sum();
     let share = all.div_ceil(wanted.max(1)).max(1);
     let mut shares: Vec<Vec<Segment>> = vec![vec![]];
@@ -240,15 +240,15 @@ fn shares(segments: Vec<Segment>, wanted: usize) -> Vec<Vec<Segment>> {
 }
 
 /// Reads segments, those of a partition one after the other.
-struct StoredExec {
-    table: Table,
-    columns: Vec<usize>,
-    partitions: Vec<Vec<Segment>>,
-    conditions: Arc<Vec<Condition>>,
+pub(super) struct StoredExec {
+    pub(super) table: Table,
+    pub(super) columns: Vec<usize>,
+    pub(super) partitions: Vec<Vec<Segment>>,
+    pub(super) conditions: Arc<Vec<Condition>>,
     /// So many rows of each partition are enough.
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
     /// Whether rows may come as they stand in the files.
-    any_order: bool,
+    pub(super) any_order: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -287,7 +287,14 @@ pub(crate) fn by_lane(plan: &dyn ExecutionPlan, columns: [usize; 3]) -> Option<A
 }
 
 impl StoredExec {
-    fn try_new(
+    /// The same, whether or not rows may come as they stand in the files.
+    #[cfg(feature = "cluster")]
+    pub(super) fn in_any_order(mut self, any_order: bool) -> StoredExec {
+        self.any_order = any_order;
+        self
+    }
+
+    pub(super) fn try_new(
         table: Table,
         columns: Vec<usize>,
         partitions: Vec<Vec<Segment>>,

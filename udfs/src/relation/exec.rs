@@ -94,6 +94,21 @@ impl RelationExec {
         }
     }
 
+    /// The function and which inputs were left out.
+    pub fn call(&self) -> &RelationCall {
+        &self.call
+    }
+
+    /// The options, in the order of the function's.
+    pub fn options(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.options
+    }
+
+    /// Whether the first input comes in [`RowOrder::Lanes`].
+    pub fn is_by_lane(&self) -> bool {
+        self.by_lane
+    }
+
     /// The order in which the function takes rows with the least effort.
     pub fn row_order(&self) -> RowOrder {
         self.call.function.row_order()

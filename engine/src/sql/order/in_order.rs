@@ -23,7 +23,7 @@ use crate::sql::operators::{no_expressions, one_input};
 
 /// Puts partitions together; see the module.
 #[derive(Debug)]
-pub(super) struct InOrderExec {
+pub(crate) struct InOrderExec {
     input: Arc<dyn ExecutionPlan>,
     turns: Turns,
     fetch: Option<usize>,
@@ -48,7 +48,7 @@ impl InOrderExec {
         InOrderExec { input, turns, fetch, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+    pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 }

@@ -19,12 +19,12 @@
 //! No order depends on which thread is faster. It depends on the plan, the batches of the tables and the number of threads.
 
 mod deal;
-mod in_order;
+pub(crate) mod in_order;
 mod lanes;
-mod position;
+pub(crate) mod position;
 #[cfg(test)]
 mod tests;
-pub(super) mod turns;
+pub(crate) mod turns;
 pub(super) mod waiting;
 
 use std::sync::Arc;

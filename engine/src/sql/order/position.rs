@@ -43,7 +43,7 @@ pub(super) fn stable(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> 
     let columns: Vec<ProjectionExpr> = (input.schema().fields().iter().enumerate())
         .map(|(at, field)| ProjectionExpr::new(Arc::new(Column::new(field.name(), at)), field.name().clone()))
         .collect();
-    let input = PositionExec::try_new(Arc::clone(input))?;
+    let input = PositionExec::try_new(Arc::clone(input), 0)?;
     let sorted = SortExec::new(keys, Arc::new(input))
         .with_fetch(sort.fetch())
         .with_preserve_partitioning(sort.preserve_partitioning());
@@ -55,13 +55,15 @@ pub(super) fn stable(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> 
 
 /// Adds the position of each row; see the module.
 #[derive(Debug)]
-struct PositionExec {
+pub(crate) struct PositionExec {
     input: Arc<dyn ExecutionPlan>,
+    /// The number of the first partition: of a plan in parts, each counts its own.
+    first: usize,
     properties: Arc<PlanProperties>,
 }
 
 impl PositionExec {
-    fn try_new(input: Arc<dyn ExecutionPlan>) -> Result<PositionExec> {
+    pub(crate) fn try_new(input: Arc<dyn ExecutionPlan>, first: usize) -> Result<PositionExec> {
         let before = input.schema();
         let fields = before.fields().iter().cloned().chain([Arc::new(Field::new(NAME, DataType::UInt64, false))]);
         let schema = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), before.metadata().clone()));
@@ -75,7 +77,7 @@ impl PositionExec {
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        Ok(PositionExec { input, properties: Arc::new(properties) })
+        Ok(PositionExec { input, first, properties: Arc::new(properties) })
     }
 }
 
@@ -89,7 +91,7 @@ impl DisplayAs for PositionExec {
 }
 
 impl ExecutionPlan for PositionExec {
-    one_input!("PositionExec", |_, input| Ok(Arc::new(PositionExec::try_new(input)?)));
+    one_input!("PositionExec", |this, input| Ok(Arc::new(PositionExec::try_new(input, this.first)?)));
     no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -111,7 +113,7 @@ impl ExecutionPlan for PositionExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
         let schema = self.schema();
-        let mut next = (partition as u64) << PARTITION_SHIFT;
+        let mut next = ((self.first + partition) as u64) << PARTITION_SHIFT;
         let of_batches = Arc::clone(&schema);
         let rows = rows.map(move |batch| with_position(&batch?, &of_batches, &mut next));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))

@@ -12,7 +12,7 @@ use super::in_order::InOrderExec;
 use super::waiting::Turns;
 
 /// The plan with one partition: several would be read in the order in which their rows arrive.
-pub(in crate::sql) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match plan.output_partitioning().partition_count() {
         0 | 1 => plan,
         _ => {

@@ -1,0 +1,294 @@
+//! Clusters: the same answers from workers as from one process, and nothing but an error when they cannot answer.
+//!
+//! Each test has a store of several small fixtures in a directory of its own. Workers listen on free ports of loopback and end with the test.
+
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Traces of several formats and runs.
+const TRACES: [&str; 8] = [
+    "tfprof/wavefront_40.tfp",
+    "tfprof/fib_36.json",
+    "chrome/kineto_tiny.json",
+    "chrome/nccl_ranks",
+    "nsys/two_streams.sqlite",
+    "actorprof/triangle_range",
+    "daisen/queue_v49.sqlite3.zst",
+    "parsec/chol8-1r",
+];
+
+/// Queries of all kinds.
+const QUERIES: [&str; 34] = [
+    "SELECT count(*) FROM tasks",
+    "SELECT * FROM tasks",
+    "SELECT run, count(*), min(start), max(finish) FROM tasks GROUP BY run",
+    "SELECT name, count(*) AS n, sum(duration) AS d FROM tasks GROUP BY name",
+    "SELECT run, location, busy(start, finish) FROM tasks GROUP BY run, location",
+    "SELECT run, max_concurrency(start, finish) FROM tasks GROUP BY run",
+    "SELECT occupancy(start, finish, 4, 0, 100000) FROM tasks WHERE run LIKE 'wave%'",
+    "SELECT avg(duration), stddev(duration), median(duration) FROM tasks",
+    "SELECT cv(duration), imbalance(duration) FROM tasks",
+    "SELECT run, percentile_cont(0.9) WITHIN GROUP (ORDER BY duration) FROM tasks GROUP BY run",
+    "SELECT count(DISTINCT name), count(DISTINCT location) FROM tasks",
+    "SELECT name FROM tasks WHERE duration > us(10) AND name IS NOT NULL",
+    "SELECT run, name, to_us(duration) FROM tasks ORDER BY duration DESC, run, task LIMIT 10",
+    "SELECT name, duration FROM tasks ORDER BY name, start LIMIT 7 OFFSET 3",
+    "SELECT task, name FROM tasks LIMIT 5",
+    "SELECT c.name, p.name AS parent, count(*) FROM tasks c JOIN tasks p ON c.run = p.run AND c.parent = p.task GROUP BY c.name, p.name",
+    "SELECT l.kind, count(*), sum(t.start - s.finish) FROM links l JOIN tasks s ON l.run = s.run AND l.source = s.task \
+     JOIN tasks t ON l.run = t.run AND l.target = t.task GROUP BY l.kind",
+    "SELECT t.name FROM tasks t LEFT JOIN links l ON t.run = l.run AND t.task = l.target WHERE l.source IS NULL",
+    "SELECT run, name, row_number() OVER (PARTITION BY run ORDER BY duration DESC, task) AS r FROM tasks QUALIFY r = 1",
+    "SELECT run, task, lag(finish) OVER (PARTITION BY run, location ORDER BY start, task) FROM tasks",
+    "WITH long AS (SELECT * FROM tasks WHERE duration > 1000) SELECT run, count(*) FROM long GROUP BY run",
+    "SELECT name FROM tasks WHERE run LIKE 'fib%' UNION SELECT kind FROM locations",
+    "SELECT 'task' AS what, count(*) FROM tasks UNION ALL SELECT 'link', count(*) FROM links",
+    "SELECT name, duration FROM tasks WHERE duration = (SELECT max(duration) FROM tasks)",
+    "SELECT run, count(*) FROM tasks t WHERE EXISTS (SELECT 1 FROM links l WHERE l.run = t.run AND l.source = t.task) GROUP BY run",
+    "SELECT run, count(*) FROM critical_path() GROUP BY run",
+    "SELECT run, step, name, duration FROM critical_path()",
+    "SELECT run, name, sum(self_time) FROM self_time(tasks) GROUP BY run, name",
+    "SELECT * FROM timeline(tasks, 4)",
+    "SELECT * FROM timeline(tasks, 3, 0, 1000000)",
+    "SELECT run, task, row FROM floating_rows(tasks)",
+    "SELECT array_agg(name ORDER BY name) FROM (SELECT DISTINCT name FROM tasks WHERE run LIKE 'wave%')",
+    "SELECT coalesce(name, '?') AS n, CASE WHEN duration > 1000 THEN 'long' ELSE 'short' END AS l, count(*) FROM tasks GROUP BY 1, 2",
+    "SELECT a.run, a.n, l.n FROM (SELECT run, count(*) AS n FROM tasks GROUP BY run) a \
+     JOIN (SELECT run, count(*) AS n FROM locations GROUP BY run) l ON a.run = l.run",
+];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name)
+}
+
+fn tq(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
+    command.args(arguments).env("TQ_CLUSTER_LEAST_BYTES", "0").env("NO_COLOR", "1");
+    command.env_remove("TQ_TOKEN").stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A store of the traces; the folder is removed with the first part.
+fn store() -> (TempDir, String) {
+    let folder = TempDir::new().unwrap();
+    let store = folder.path().join("runs.store").to_str().unwrap().to_owned();
+    let traces: Vec<String> = TRACES.iter().map(|name| fixture(name).to_str().unwrap().to_owned()).collect();
+    let mut arguments = vec!["import", "--into", store.as_str()];
+    arguments.extend(traces.iter().map(String::as_str));
+    let made = tq(&arguments).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    (folder, store)
+}
+
+/// The rows of an answer as a bag: lines in their order.
+fn bag(output: &Output) -> Result<Vec<String>, String> {
+    if !output.status.success() {
+        return Err(text(&output.stderr));
+    }
+    let mut rows: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+fn asked(store: &str, cluster: Option<&str>, sql: &str) -> Output {
+    let mut arguments = vec!["query", store, "--format", "ndjson", "-c", sql];
+    arguments.extend(cluster.iter().flat_map(|workers| ["--cluster", workers]));
+    tq(&arguments).output().unwrap()
+}
+
+/// A worker in the background.
+struct Worker {
+    process: Child,
+    address: String,
+}
+
+impl Worker {
+    fn start(token: Option<&str>) -> Worker {
+        let mut command = tq(&["cluster", "worker"]);
+        if let Some(token) = token {
+            command.env("TQ_TOKEN", token);
+        }
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
+        Worker { process, address }
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ended = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
+
+#[test]
+fn workers_answer_as_one_process_does() {
+    let (_folder, store) = store();
+    for sql in QUERIES {
+        let alone = bag(&asked(&store, None, sql));
+        assert!(alone.is_ok(), "{sql}: {alone:?}");
+        for workers in ["local:1", "local:2"] {
+            let together = bag(&asked(&store, Some(workers), sql));
+            assert_eq!(alone, together, "{workers}: {sql}");
+        }
+    }
+}
+
+#[test]
+fn saved_queries_are_answered_by_workers() {
+    let (_folder, store) = store();
+    for name in ["time-by-name", "longest-tasks", "critical-path", "idle-gaps"] {
+        let asked = |workers: Option<&str>| {
+            let mut arguments = vec!["query", store.as_str(), name, "--format", "ndjson"];
+            arguments.extend(workers.iter().flat_map(|workers| ["--cluster", workers]));
+            bag(&tq(&arguments).output().unwrap())
+        };
+        assert_eq!(asked(None), asked(Some("local:2")), "{name}");
+    }
+}
+
+#[test]
+fn explain_shows_what_workers_do() {
+    let (_folder, store) = store();
+    let workers = [Worker::start(None), Worker::start(None)];
+    let both = format!("{},{}", workers[0].address, workers[1].address);
+    for sql in ["SELECT name, count(*) FROM tasks GROUP BY name", "SELECT * FROM critical_path()"] {
+        let plan = asked(&store, Some(&both), &format!("EXPLAIN {sql}"));
+        let plan = text(&plan.stdout);
+        assert!(plan.contains("Stage 1 ── tasks=2"), "{plan}");
+        assert!(plan.contains("StoredExec: tasks"), "{plan}");
+    }
+    // A small scan stays where it is.
+    let few = ["query", &store, "--cluster", &both, "-c", "EXPLAIN SELECT name, count(*) FROM tasks GROUP BY name"];
+    let plan = tq(&few).env_remove("TQ_CLUSTER_LEAST_BYTES").output().unwrap();
+    assert!(!text(&plan.stdout).contains("Stage"), "{}", text(&plan.stdout));
+}
+
+#[test]
+fn notes_of_workers_are_told() {
+    let (_folder, store) = store();
+    let sql = "SELECT count(*) FROM critical_path()";
+    let notes = |cluster| {
+        let told = text(&asked(&store, cluster, sql).stderr);
+        told.lines().filter(|line| line.contains("critical_path")).count()
+    };
+    assert_eq!(notes(None) > 0, notes(Some("local:2")) > 0);
+}
+
+#[test]
+fn a_worker_that_was_killed_before_is_done_without() {
+    let (_folder, store) = store();
+    let (mut lost, left) = (Worker::start(None), Worker::start(None));
+    lost.kill();
+    let sql = "SELECT name, count(*) FROM tasks GROUP BY name";
+    let answer = asked(&store, Some(&format!("{},{}", lost.address, left.address)), sql);
+    assert_eq!(bag(&answer), bag(&asked(&store, None, sql)));
+    assert!(text(&answer.stderr).contains(&format!("worker {}", lost.address)), "{}", text(&answer.stderr));
+
+    let refused = asked(&store, Some(&lost.address), sql);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(text(&refused.stdout), "");
+    assert!(text(&refused.stderr).contains(&format!("worker {}", lost.address)), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_worker_that_is_killed_meanwhile_changes_no_answer() {
+    let (_folder, store) = store();
+    // Long enough to be hit in the middle: each row of one side with each of the other, where the sides come from workers.
+    let sql = "SELECT a.name, count(*) FROM tasks a JOIN tasks b ON a.start < b.start GROUP BY a.name";
+    let alone = bag(&asked(&store, None, sql)).unwrap();
+    for wait in [0, 40, 150, 400] {
+        let (mut lost, left) = (Worker::start(None), Worker::start(None));
+        let both = format!("{},{}", lost.address, left.address);
+        let asking = tq(&["query", &store, "--format", "ndjson", "--cluster", &both, "-c", sql])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        lost.kill();
+        let started = Instant::now();
+        let answer = asking.wait_with_output().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(60), "after {wait} ms");
+        match bag(&answer) {
+            Ok(rows) => assert_eq!(rows, alone, "after {wait} ms"),
+            Err(told) => {
+                assert_eq!((answer.status.code(), text(&answer.stdout).as_str()), (Some(2), ""), "after {wait} ms");
+                assert!(told.contains("worker"), "after {wait} ms: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_token_is_refused() {
+    let (_folder, store) = store();
+    let worker = Worker::start(Some("right"));
+    let sql = "SELECT count(*) FROM tasks WHERE duration > 0";
+    let asked = |token: Option<&str>| {
+        let mut command = tq(&["query", &store, "--cluster", &worker.address, "-c", sql]);
+        if let Some(token) = token {
+            command.env("TQ_TOKEN", token);
+        }
+        command.output().unwrap()
+    };
+    assert!(asked(Some("right")).status.success(), "{}", text(&asked(Some("right")).stderr));
+    for wrong in [None, Some("wrong"), Some("right1"), Some("righ")] {
+        let refused = asked(wrong);
+        assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{wrong:?}");
+        let told = text(&refused.stderr);
+        assert!(told.contains(&format!("worker {} refuses the token", worker.address)), "{told}");
+    }
+}
+
+#[test]
+fn a_worker_reads_what_it_may_alone() {
+    let (folder, store) = store();
+    let other = TempDir::new().unwrap();
+    let mut process =
+        tq(&["cluster", "worker", "--allow", other.path().to_str().unwrap()]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
+    let worker = Worker { process, address };
+    let refused = asked(&store, Some(&worker.address), "SELECT name FROM tasks");
+    let told = text(&refused.stderr);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{told}");
+    let path = folder.path().canonicalize().unwrap();
+    assert!(told.contains(&worker.address) && told.contains(path.to_str().unwrap()), "{told}");
+}
+
+#[test]
+fn what_is_no_store_is_refused_at_once() {
+    let trace = fixture("tfprof/fib_36.json");
+    let refused = asked(trace.to_str().unwrap(), Some("local:1"), "SELECT 1");
+    let told = text(&refused.stderr);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{told}");
+    assert!(told.contains("is none") && told.contains("tq import"), "{told}");
+}
+
+#[test]
+fn a_worker_beyond_this_machine_wants_a_token() {
+    let refused = tq(&["cluster", "worker", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("TQ_TOKEN"), "{}", text(&refused.stderr));
+    let refused = tq(&["cluster", "worker", "0.0.0.0:0"]).env("TQ_TOKEN", "secret").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--allow"), "{}", text(&refused.stderr));
+}

@@ -1,0 +1,303 @@
+//! Closed: the rows of a fragment with their end, so that a stream that was cut off is never taken for a short answer.
+//!
+//! ```text
+//! worker   rows ─▶ ClosedExec: one more column, NULL, and a last row with {"rows": 8192, "notes": […]} in it
+//! client   ─▶ OpenedExec: compares the number, takes the notes and gives the rows as they were
+//! ```
+//! A gRPC stream that ends without its trailers looks complete.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+};
+use datafusion_distributed::DistributedTaskContext;
+use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use tq_udfs::relation::notes::{Note, Notes};
+
+use crate::sql::operators::{no_expressions, one_input};
+
+/// Bytes of a batch that travels, about.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The column of the end; no query sees it.
+const NAME: &str = "__end";
+
+/// What the last row of a partition says.
+#[derive(Debug, Serialize, Deserialize)]
+struct End {
+    rows: u64,
+    notes: Vec<(String, String)>,
+}
+
+/// How an error says that rows ended before their end came.
+pub(super) const CUT_OFF: &str = "the rows of a worker ended early";
+
+/// The schema of rows that travel.
+fn closed(schema: &Schema) -> SchemaRef {
+    let nullable = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_nullable(true));
+    let end = Arc::new(Field::new(NAME, DataType::Utf8, true));
+    let fields: Vec<_> = schema.fields().iter().map(nullable).chain([end]).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Whether arrow-flight sends a type as it is: lists of 64-bit offsets arrive as lists of 32-bit ones.
+pub(super) fn travels(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::LargeList(_) | DataType::LargeListView(_) | DataType::ListView(_) => false,
+        DataType::RunEndEncoded(..) | DataType::Union(..) => false,
+        DataType::List(field) | DataType::FixedSizeList(field, _) | DataType::Map(field, _) => {
+            travels(field.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().all(|field| travels(field.data_type())),
+        DataType::Dictionary(_, values) => travels(values),
+        _ => true,
+    }
+}
+
+/// Adds the end to rows of a fragment; see the module.
+#[derive(Debug)]
+pub(super) struct ClosedExec {
+    input: Arc<dyn ExecutionPlan>,
+    /// So many tasks have rows; the input of others is not asked.
+    active: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl ClosedExec {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, active: usize) -> ClosedExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(closed(&input.schema())),
+            Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),
+            input.pipeline_behavior(),
+            input.boundedness(),
+        );
+        ClosedExec { input, active, properties: Arc::new(properties) }
+    }
+
+    pub(super) fn active(&self) -> usize {
+        self.active
+    }
+}
+
+impl DisplayAs for ClosedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClosedExec: tasks={}", self.active)
+    }
+}
+
+impl ExecutionPlan for ClosedExec {
+    one_input!("ClosedExec", |this, input| Ok(Arc::new(ClosedExec::new(input, this.active))));
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = self.schema();
+        let is_active = DistributedTaskContext::from_ctx(&context).task_index < self.active;
+        // "There are no links" is not said of the runs that others have.
+        let whose = if self.active > 1 { " (of the rows of one worker)" } else { "" };
+        let notes = Notes::of(&context);
+        if !is_active {
+            let end = end_of(&schema, 0, vec![]);
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter([end]))));
+        }
+        let rows = self.input.execute(partition, context)?;
+        let of_batches = Arc::clone(&schema);
+        let state = (Some(rows), 0u64);
+        let batches = futures::stream::try_unfold(state, move |(rows, count)| {
+            let (schema, notes) = (Arc::clone(&of_batches), notes.clone());
+            async move {
+                let Some(mut rows) = rows else { return Ok(None) };
+                if let Some(batch) = rows.next().await {
+                    let batch = batch?;
+                    let count = count + batch.num_rows() as u64;
+                    return Ok(Some((pieces(&batch, &schema)?, (Some(rows), count))));
+                }
+                let notes = notes.map(|notes| notes.take()).unwrap_or_default();
+                let notes = notes.into_iter().map(|note| (note.function, note.text + whose)).collect();
+                Ok::<_, DataFusionError>(Some((vec![end_of(&schema, count, notes)?], (None, count))))
+            }
+        });
+        let batches = batches.map_ok(|pieces| futures::stream::iter(pieces.into_iter().map(Ok))).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// A batch in pieces of a size that travels, with the column of the end.
+fn pieces(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    let bytes = batch.get_array_memory_size();
+    let rows = batch.num_rows().div_ceil(bytes.div_ceil(BATCH_BYTES).max(1)).max(1);
+    let starts = (0..batch.num_rows()).step_by(rows);
+    let piece = |start: usize| {
+        let piece = batch.slice(start, rows.min(batch.num_rows() - start));
+        let end = new_null_array(&DataType::Utf8, piece.num_rows());
+        let columns = piece.columns().iter().cloned().chain([end]).collect();
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    };
+    starts.map(piece).collect()
+}
+
+fn end_of(schema: &SchemaRef, rows: u64, notes: Vec<(String, String)>) -> Result<RecordBatch> {
+    let text = serde_json::to_string(&End { rows, notes }).map_err(|error| exec_datafusion_err!("{error}"))?;
+    let last = schema.fields().len() - 1;
+    let null = |field: &Arc<Field>| new_null_array(field.data_type(), 1);
+    let end: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    let columns = schema.fields().iter().take(last).map(null).chain([end]).collect();
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+/// Takes the end off again; see the module.
+#[derive(Debug)]
+pub(super) struct OpenedExec {
+    input: Arc<dyn ExecutionPlan>,
+    /// What the fragment said of its rows, of the partitions that there are now.
+    properties: Arc<PlanProperties>,
+}
+
+impl OpenedExec {
+    /// `fragment` is what stood here.
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, fragment: &PlanProperties) -> OpenedExec {
+        let partitions = Partitioning::UnknownPartitioning(input.output_partitioning().partition_count());
+        let properties = fragment.clone().with_partitioning(partitions);
+        OpenedExec { input, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for OpenedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenedExec")
+    }
+}
+
+impl ExecutionPlan for OpenedExec {
+    one_input!("OpenedExec", |this, input| Ok(Arc::new(OpenedExec::new(input, &this.properties))));
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = self.schema();
+        let sink = Notes::of(&context);
+        let rows = self.input.execute(partition, context)?;
+        let of_batches = Arc::clone(&schema);
+        let state = (rows, 0u64, false);
+        let batches = futures::stream::try_unfold(state, move |(mut rows, mut count, has_ended)| {
+            let (schema, sink) = (Arc::clone(&of_batches), sink.clone());
+            async move {
+                let batch = match (rows.next().await.transpose()?, has_ended) {
+                    (Some(_), true) => return exec_err!("{CUT_OFF}: more came after their end"),
+                    (Some(batch), false) => batch,
+                    (None, true) => return Ok(None),
+                    (None, false) => return exec_err!("{CUT_OFF}: {count} came, and no end"),
+                };
+                if let Some(end) = end_in(&batch)? {
+                    if end.rows != count {
+                        return exec_err!("{CUT_OFF}: {count} of {} came", end.rows);
+                    }
+                    for (function, text) in end.notes {
+                        sink.iter().for_each(|sink| sink.add(Note { function: function.clone(), text: text.clone() }));
+                    }
+                    return Ok(Some((RecordBatch::new_empty(schema), (rows, count, true))));
+                }
+                count += batch.num_rows() as u64;
+                Ok::<_, DataFusionError>(Some((without_end(&batch, &schema)?, (rows, count, false))))
+            }
+        });
+        let batches = batches.try_filter(|batch| std::future::ready(batch.num_rows() > 0));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+fn end_in(batch: &RecordBatch) -> Result<Option<End>> {
+    let Some(column) = batch.columns().last().and_then(|column| column.as_string_opt::<i32>()) else {
+        return exec_err!("{CUT_OFF}: they have no column for their end");
+    };
+    if column.null_count() == column.len() {
+        return Ok(None);
+    }
+    if column.len() != 1 {
+        return exec_err!("{CUT_OFF}: their end has {} rows", column.len());
+    }
+    let end = serde_json::from_str(column.value(0));
+    end.map(Some).map_err(|error| exec_datafusion_err!("{CUT_OFF}: their end is not readable: {error}"))
+}
+
+fn without_end(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch.columns()[..batch.num_columns() - 1].to_vec();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::Int64Array;
+    use datafusion::datasource::memory::MemorySourceConfig;
+    use datafusion::physical_plan::limit::LocalLimitExec;
+
+    use super::*;
+
+    fn rows() -> Arc<dyn ExecutionPlan> {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![numbers]).expect("rows");
+        MemorySourceConfig::try_new_exec(&[vec![batch.clone()], vec![batch]], schema, None).expect("a scan")
+    }
+
+    async fn collected(plan: Arc<dyn ExecutionPlan>) -> Result<usize> {
+        let batches = datafusion::physical_plan::collect(plan, Arc::new(TaskContext::default())).await?;
+        Ok(batches.iter().map(RecordBatch::num_rows).sum())
+    }
+
+    #[tokio::test]
+    async fn rows_come_back_as_they_were() {
+        let fragment = rows();
+        let closed = Arc::new(ClosedExec::new(Arc::clone(&fragment), 1));
+        let opened = OpenedExec::new(closed, fragment.properties());
+        assert_eq!(opened.schema(), fragment.schema());
+        assert_eq!(collected(Arc::new(opened)).await.expect("rows"), 10);
+    }
+
+    #[tokio::test]
+    async fn rows_that_were_cut_off_are_an_error() {
+        let fragment = rows();
+        let closed = Arc::new(ClosedExec::new(Arc::clone(&fragment), 1));
+        // The end of each partition is missing.
+        let cut = Arc::new(LocalLimitExec::new(closed, 5));
+        let opened = OpenedExec::new(cut, fragment.properties());
+        let error = collected(Arc::new(opened)).await.expect_err("rows are missing").to_string();
+        assert!(error.contains(CUT_OFF), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_task_without_rows_has_an_end() {
+        let fragment = rows();
+        let closed = Arc::new(ClosedExec::new(Arc::clone(&fragment), 0));
+        let opened = OpenedExec::new(closed, fragment.properties());
+        assert_eq!(collected(Arc::new(opened)).await.expect("no rows"), 0);
+    }
+
+    #[test]
+    fn lists_of_large_offsets_do_not_travel() {
+        let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+        assert!(travels(&DataType::List(Arc::clone(&item))));
+        assert!(!travels(&DataType::LargeList(Arc::clone(&item))));
+        let within = Field::new("l", DataType::LargeList(item), true);
+        assert!(!travels(&DataType::Struct(vec![within].into())));
+    }
+}

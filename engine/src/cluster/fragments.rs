@@ -1,0 +1,310 @@
+//! Fragments: the parts of a plan that other processes can do, and their division.
+//!
+//! ```text
+//! a chain      scan of a store ◀ filters, columns, the first half of an aggregate, sorts of partitions, positions
+//!              divided into stretches of the table: the rows come back in its order
+//! a function   a relation function over chains of filters and columns, whose runs are those of the scans
+//!              divided by run: each run is whole in one part
+//! ```
+//! All else stays: joins, windows, the second half of an aggregate, tables in memory, functions across runs, and what is below an estimate
+//! that goes by the number of partitions. A fragment is cut only if it comes back equal when it is encoded and decoded here: an encoding
+//! that leaves something out would change answers without a word.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Volatility;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NegativeExpr,
+    NotExpr, TryCastExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::LocalLimitExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion_distributed::{DistributedCodec, DistributedLeafExec, NetworkCoalesceExec};
+use datafusion_proto::bytes::{
+    physical_plan_from_bytes_with_proto_converter, physical_plan_to_bytes_with_proto_converter,
+};
+use datafusion_proto::physical_plan::{ComposedPhysicalExtensionCodec, DeduplicatingProtoConverter};
+use tq_udfs::relation::exec::RelationExec;
+
+use super::closed::{ClosedExec, OpenedExec, travels};
+use super::codec::TqCodec;
+use crate::sql::order::in_order::InOrderExec;
+use crate::sql::order::position::PositionExec;
+use crate::sql::order::turns::gathered;
+use crate::sql::own_words::OwnWordsExec;
+use crate::store::{Leaf, parts_of_runs};
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// How plans are cut.
+pub(super) struct Cut<'a> {
+    /// The parts of a fragment at most.
+    pub(super) tasks: usize,
+    /// A fragment that reads fewer bytes stays.
+    pub(super) least_bytes: u64,
+    pub(super) codec: &'a Arc<TqCodec>,
+    pub(super) context: &'a TaskContext,
+}
+
+impl Cut<'_> {
+    /// The plan with its fragments done elsewhere; `None` where there are none.
+    pub(super) fn cut(&self, plan: &Plan) -> Result<Option<Plan>> {
+        if depends_on_partitions(plan) {
+            return Ok(None);
+        }
+        if let Some(fragment) = self.fragment(plan)? {
+            return Ok(Some(fragment));
+        }
+        let mut is_cut = false;
+        let mut children = Vec::with_capacity(plan.children().len());
+        for child in plan.children() {
+            let cut = self.cut(child)?;
+            is_cut |= cut.is_some();
+            children.push(cut.unwrap_or_else(|| Arc::clone(child)));
+        }
+        if is_cut { Ok(Some(replace_children_if_necessary(Arc::clone(plan), children)?)) } else { Ok(None) }
+    }
+
+    fn fragment(&self, plan: &Plan) -> Result<Option<Plan>> {
+        let is_one = plan.output_partitioning().partition_count() == 1;
+        let Some(source) = source_of(plan, is_one) else { return Ok(None) };
+        if !plan.schema().fields().iter().all(|field| travels(field.data_type())) {
+            return Ok(None);
+        }
+        let mut bytes = 0u64;
+        let mut runs: Vec<(String, usize)> = vec![];
+        let mut places: HashMap<String, usize> = HashMap::new();
+        plan.apply(|node| {
+            if let Some(leaf) = Leaf::of(node.as_ref()) {
+                bytes = bytes.saturating_add(leaf.bytes());
+                for (run, rows) in leaf.runs() {
+                    let place = *places.entry(run.clone()).or_insert(runs.len());
+                    match runs.get_mut(place) {
+                        Some((_, all)) => *all += rows,
+                        None => runs.push((run, rows)),
+                    }
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if runs.is_empty() || bytes < self.least_bytes {
+            return Ok(None);
+        }
+        // One part alone would be done here.
+        let tasks = self.tasks.max(2);
+        let by_run = source.is::<RelationExec>().then(|| parts_of_runs(&runs, tasks));
+        let mut active = 1;
+        let divided = Arc::clone(plan).transform_up(|node| {
+            if let Some(together) = node.downcast_ref::<InOrderExec>() {
+                // Below a function, which takes rows in any order.
+                return Ok(Transformed::yes(
+                    Arc::new(CoalescePartitionsExec::new(Arc::clone(together.input()))) as Plan
+                ));
+            }
+            let Some(leaf) = Leaf::of(node.as_ref()) else { return Ok(Transformed::no(node)) };
+            let variants = match &by_run {
+                Some(part_of) => leaf.divided_by_run(part_of, tasks)?,
+                None => leaf.divided(tasks)?,
+            };
+            for (number, variant) in variants.iter().enumerate() {
+                if Leaf::of(variant.as_ref()).is_some_and(|part| !part.runs().is_empty()) {
+                    active = active.max(number + 1);
+                }
+            }
+            Ok(Transformed::yes(Arc::new(DistributedLeafExec::try_new(Arc::clone(&node), variants)?) as Plan))
+        });
+        let closed: Plan = Arc::new(ClosedExec::new(divided.data()?, active));
+        if !self.comes_back(&closed) {
+            return Ok(None);
+        }
+        let coalesced = NetworkCoalesceExec::try_new(closed, tasks, 1)?;
+        let opened: Plan = Arc::new(OpenedExec::new(Arc::new(coalesced), plan.properties()));
+        Ok(Some(if is_one { gathered(opened)? } else { opened }))
+    }
+
+    /// Whether a part of a fragment is the same after it was encoded and decoded.
+    fn comes_back(&self, fragment: &Plan) -> bool {
+        let first =
+            |node: Plan| match node.downcast_ref::<DistributedLeafExec>().and_then(|leaf| leaf.variants().first()) {
+                Some(first) => Ok(Transformed::yes(Arc::clone(first))),
+                None => Ok(Transformed::no(node)),
+            };
+        let there_and_back = || -> Result<(Plan, Plan)> {
+            let part = Arc::clone(fragment).transform_up(first).data()?;
+            let codec =
+                ComposedPhysicalExtensionCodec::new(vec![Arc::new(DistributedCodec), Arc::clone(self.codec) as _]);
+            let converter = DeduplicatingProtoConverter::default();
+            let bytes = physical_plan_to_bytes_with_proto_converter(Arc::clone(&part), &codec, &converter)?;
+            let converter = DeduplicatingProtoConverter::default();
+            let back = physical_plan_from_bytes_with_proto_converter(&bytes, self.context, &codec, &converter)?;
+            Ok((part, back))
+        };
+        there_and_back().is_ok_and(|(part, back)| is_same(&part, &back))
+    }
+}
+
+/// Whether an aggregate is an estimate that another number of partitions makes another one.
+fn depends_on_partitions(plan: &Plan) -> bool {
+    let is_estimate = |function: &Arc<AggregateFunctionExpr>| ESTIMATES.contains(&function.fun().name());
+    plan.downcast_ref::<AggregateExec>().is_some_and(|aggregate| aggregate.aggr_expr().iter().any(is_estimate))
+}
+
+const ESTIMATES: [&str; 3] = ["approx_percentile_cont", "approx_percentile_cont_with_weight", "approx_median"];
+
+/// Where the rows of a fragment come from: a scan, or a relation function. `is_one`: what is above takes all rows from one partition.
+fn source_of(plan: &Plan, is_one: bool) -> Option<&Plan> {
+    if Leaf::of(plan.as_ref()).is_some() || is_call(plan) {
+        return Some(plan);
+    }
+    let hands_on = (plan.is::<FilterExec>() || plan.is::<ProjectionExec>()) && plan.fetch().is_none();
+    // Sorted or counted rows of one partition are not those of several.
+    let of_partitions = !is_one && (plan.is::<SortExec>() || plan.is::<LocalLimitExec>() || plan.is::<PositionExec>());
+    let is_first_half = plan
+        .downcast_ref::<AggregateExec>()
+        .is_some_and(|aggregate| *aggregate.mode() == AggregateMode::Partial && aggregate.limit_options().is_none());
+    let passes =
+        hands_on || of_partitions || is_first_half || plan.is::<CooperativeExec>() || plan.is::<OwnWordsExec>();
+    if !passes || !has_known_expressions(plan) {
+        return None;
+    }
+    match plan.children().as_slice() {
+        [input] => source_of(input, is_one),
+        _ => None,
+    }
+}
+
+/// Whether it is a call of a function whose runs are those of the scans below it.
+fn is_call(plan: &Plan) -> bool {
+    let Some(relation) = plan.downcast_ref::<RelationExec>() else { return false };
+    let function = &relation.call().function;
+    let inputs = plan.children();
+    !function.across_runs()
+        && function.runs_from() == "run"
+        && relation.options().iter().all(|option| option.is::<Literal>())
+        && !inputs.is_empty()
+        && inputs.iter().all(|input| input.schema().index_of("run").is_ok_and(|run| is_of_scanned_runs(input, run)))
+}
+
+/// Whether the plan gives rows of scans, and in this column the run that they are of.
+fn is_of_scanned_runs(plan: &Plan, run: usize) -> bool {
+    if let Some(leaf) = Leaf::of(plan.as_ref()) {
+        return leaf.is_run(run);
+    }
+    if plan.is::<RelationExec>() {
+        return run == 0 && is_call(plan);
+    }
+    if plan.fetch().is_some() || !has_known_expressions(plan) {
+        return false;
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let of_input = projection.expr().get(run).and_then(|column| column_of(&column.expr));
+        return of_input.is_some_and(|run| is_of_scanned_runs(projection.input(), run));
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let of_input = match filter.projection() {
+            Some(projection) => projection.get(run).copied(),
+            None => Some(run),
+        };
+        return of_input.is_some_and(|run| is_of_scanned_runs(filter.input(), run));
+    }
+    let hands_on = plan.is::<CooperativeExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<InOrderExec>();
+    match plan.children().as_slice() {
+        [input] => hands_on && is_of_scanned_runs(input, run),
+        _ => false,
+    }
+}
+
+/// The column that an expression is, whatever its type.
+fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    match expression.downcast_ref::<CastExpr>() {
+        Some(cast) => column_of(cast.expr()),
+        None => expression.downcast_ref::<Column>().map(Column::index),
+    }
+}
+
+/// Whether all expressions of an operator say by themselves what they compute: a filter that changes while a join runs, or the answer of a
+/// subquery, is known in one process alone.
+fn has_known_expressions(plan: &Plan) -> bool {
+    let mut are_known = true;
+    let visited = plan.apply_expressions(&mut |expression| {
+        are_known &= is_known(expression);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    visited.is_ok() && are_known
+}
+
+fn is_known(expression: &Arc<dyn PhysicalExpr>) -> bool {
+    let of_function = |call: &ScalarFunctionExpr| call.fun().signature().volatility != Volatility::Volatile;
+    let is_known_itself = expression.is::<Column>()
+        || expression.is::<Literal>()
+        || expression.is::<BinaryExpr>()
+        || expression.is::<CastExpr>()
+        || expression.is::<TryCastExpr>()
+        || expression.is::<IsNullExpr>()
+        || expression.is::<IsNotNullExpr>()
+        || expression.is::<NotExpr>()
+        || expression.is::<NegativeExpr>()
+        || expression.is::<LikeExpr>()
+        || expression.is::<InListExpr>()
+        || expression.is::<CaseExpr>()
+        || expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(of_function);
+    is_known_itself && expression.children().into_iter().all(is_known)
+}
+
+/// Whether two plans do the same.
+fn is_same(one: &Plan, other: &Plan) -> bool {
+    let shown = |plan: &Plan| DisplayableExecutionPlan::new(plan.as_ref()).one_line().to_string();
+    one.name() == other.name()
+        && one.schema() == other.schema()
+        && one.output_partitioning().partition_count() == other.output_partitioning().partition_count()
+        && shown(one) == shown(other)
+        && has_same_expressions(one, other)
+        && has_same_aggregates(one, other)
+        && one.children().len() == other.children().len()
+        && one.children().into_iter().zip(other.children()).all(|(one, other)| is_same(one, other))
+}
+
+fn has_same_expressions(one: &Plan, other: &Plan) -> bool {
+    let all = |plan: &Plan| {
+        let mut all: Vec<Arc<dyn PhysicalExpr>> = vec![];
+        let visited = plan.apply_expressions(&mut |expression| {
+            all.push(Arc::clone(expression));
+            Ok(TreeNodeRecursion::Continue)
+        });
+        visited.is_ok().then_some(all)
+    };
+    all(one).is_some_and(|expressions| Some(expressions) == all(other))
+}
+
+fn has_same_aggregates(one: &Plan, other: &Plan) -> bool {
+    let (one, other) = match (one.downcast_ref::<AggregateExec>(), other.downcast_ref::<AggregateExec>()) {
+        (Some(one), Some(other)) => (one, other),
+        (None, None) => return true,
+        _ => return false,
+    };
+    let is_same = |(one, other): (&Arc<AggregateFunctionExpr>, &Arc<AggregateFunctionExpr>)| {
+        one == other
+            && one.is_distinct() == other.is_distinct()
+            && one.ignore_nulls() == other.ignore_nulls()
+            && one.is_reversed() == other.is_reversed()
+            && one.order_bys() == other.order_bys()
+    };
+    one.aggr_expr().len() == other.aggr_expr().len()
+        && one.aggr_expr().iter().zip(other.aggr_expr()).all(is_same)
+        && one.filter_expr() == other.filter_expr()
+        && one.input_order_mode() == other.input_order_mode()
+}

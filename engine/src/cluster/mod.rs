@@ -1,0 +1,38 @@
+//! Cluster: one query on several machines, all of which see the same store.
+//!
+//! ```text
+//! client   SQL ─▶ plan, as always ─▶ fragments are cut out ─────────────▶ the rest of the plan ─▶ all rows ─▶ answer
+//!                                      │ (protobuf over gRPC)              ▲ (Arrow over gRPC)
+//! workers                              └─▶ the store, opened as there ─▶ rows, how many they were, notes
+//! ```
+//! A fragment is what needs rows of a store and nothing else: its scan with filters, computed columns, the first half of an aggregate, a
+//! sort of each partition, or a relation function of runs of their own. Where it stood, the client's plan gets the rows of all workers in
+//! the order in which the scan would have given them; what is above does not know the difference. What cannot be sent runs at the client.
+//!
+//! The stages, their transport and their encoding are those of datafusion-distributed; here is
+//!
+//! ```text
+//! fragments   what is cut out, and into which parts       client     planning, collecting, trying again without a lost worker
+//! codec       our operators as bytes                      worker     a process that does fragments
+//! closed      the end of a fragment's rows                channel    connections: token, limits, signs of life
+//! options     what a worker must know of the session
+//! ```
+//! An answer is never partial: the last row of each partition of a fragment says how many there were, and nothing is shown before all
+//! rows are there.
+
+mod channel;
+mod client;
+mod closed;
+mod codec;
+mod fragments;
+mod options;
+mod worker;
+
+pub use client::{Workers, join};
+pub use worker::{Serving, serve};
+
+/// What both sides must have in common: plans and functions of one version mean the same.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-55.2");
+
+/// Bytes of a message at most, on both sides. Batches are cut well below.
+const MESSAGE_BYTES: usize = 64 << 20;

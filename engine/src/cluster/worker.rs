@@ -1,0 +1,220 @@
+//! Worker: a process that does fragments of others' plans.
+//!
+//! ```text
+//! a request ─▶ token ─▶ what was opened there (TqOptions) ─▶ the store, opened in the same way ─▶ fragment ─▶ rows
+//! ```
+//! It reads stores and nothing else: paths are looked at here, whatever the client says. The session that was asked for last stays open.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
+use datafusion::execution::SessionState;
+use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext};
+use tokio::net::TcpListener;
+use tonic::service::InterceptorLayer;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Status};
+use tq_udfs::relation::notes::Notes;
+
+use super::channel::TOKEN;
+use super::client::codec_of;
+use super::codec::TqCodec;
+use super::options::{Opened, TqOptions, apply_settings};
+use super::{MESSAGE_BYTES, VERSION};
+use crate::error::ImportError;
+use crate::options::{OpenOptions, TraceSpec};
+use crate::remote;
+use crate::session::Session;
+use crate::sql::relations::RelationFunctions;
+use crate::store;
+use crate::time::GivenTime;
+
+/// How often a client is asked for a sign of life, and how long it may take.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
+const ALIVE_WITHIN: Duration = Duration::from_secs(20);
+
+/// How a worker serves.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// What clients must say; `None`: whoever can connect may ask.
+    pub token: Option<String>,
+    /// Folders below which stores are read; `None`: anywhere.
+    pub allowed: Option<Vec<PathBuf>>,
+    /// Bytes for tables and queries of the store that was asked for last.
+    pub memory_limit: usize,
+    /// Threads of a query.
+    pub threads: usize,
+}
+
+/// Answers requests until the process ends.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<()> {
+    let name = listener.local_addr()?.to_string();
+    let token = serving.token.clone();
+    let is_known = move |request: Request<()>| match &token {
+        None => Ok(request),
+        Some(token) => match request.metadata().get(TOKEN) {
+            Some(given) if is_equal(token.as_bytes(), given.as_encoded_bytes()) => Ok(request),
+            _ => Err(Status::unauthenticated("the token is missing or wrong")),
+        },
+    };
+    let sessions = Arc::new(Sessions { name, serving, last: Mutex::new(None) });
+    let worker = Worker::from_session_builder(move |asked: WorkerQueryContext| {
+        let sessions = Arc::clone(&sessions);
+        async move { sessions.state(asked).await }
+    });
+    let service = worker
+        .with_version(VERSION)
+        .into_worker_server()
+        .max_decoding_message_size(MESSAGE_BYTES)
+        .max_encoding_message_size(MESSAGE_BYTES);
+    Server::builder()
+        .tcp_nodelay(true)
+        .http2_keepalive_interval(Some(ALIVE_EVERY))
+        .http2_keepalive_timeout(Some(ALIVE_WITHIN))
+        .layer(InterceptorLayer::new(is_known))
+        .add_service(service)
+        .serve_with_incoming(TcpIncoming::from(listener))
+        .await
+        .map_err(std::io::Error::other)
+}
+
+/// Compares in a time that tells nothing of where the texts differ.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let differing = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
+    one.len() == other.len() && differing == 0
+}
+
+/// Sessions as clients have them.
+struct Sessions {
+    /// The address, for messages.
+    name: String,
+    serving: Serving,
+    last: Mutex<Option<(String, Arc<Mirror>)>>,
+}
+
+/// The number of a commit and when it was written.
+type Commit = (u64, Option<SystemTime>);
+
+/// A session as a client has it, and what decodes in it.
+struct Mirror {
+    session: Session,
+    codec: Arc<TqCodec>,
+    /// The newest commits of its stores when it was opened.
+    commits: Vec<Commit>,
+}
+
+impl Sessions {
+    /// The state in which a fragment is decoded and executed.
+    async fn state(&self, asked: WorkerQueryContext) -> Result<SessionState> {
+        let WorkerQueryContext { mut builder, headers } = asked;
+        let config = builder.config().take().unwrap_or_default();
+        let mut config = config.with_distributed_option_extension_from_headers::<TqOptions>(&headers)?;
+        let Some(TqOptions { opened, settings }) = config.options().extensions.get::<TqOptions>().cloned() else {
+            return exec_err!("worker {}: the query does not say what it asks about", self.name);
+        };
+        let mirror = self
+            .mirror(&opened)
+            .await
+            .map_err(|error| exec_datafusion_err!("worker {}: {}", self.name, error.strip_backtrace()))?;
+        let context = mirror.session.context();
+        // As in the session, but for what datafusion-distributed knows of the task.
+        let mut state = context.state();
+        let own = state.config().options();
+        let options = config.options_mut();
+        options.execution = own.execution.clone();
+        options.optimizer = own.optimizer.clone();
+        options.sql_parser = own.sql_parser.clone();
+        options.catalog = own.catalog.clone();
+        apply_settings(options, &settings)?;
+        config.set_extension(RelationFunctions::of(context));
+        config.set_extension(Arc::new(Notes::default()));
+        *state.config_mut() = config.with_distributed_user_codec_arc(Arc::clone(&mirror.codec) as _);
+        Ok(state)
+    }
+
+    /// The session that was opened there.
+    async fn mirror(&self, text: &str) -> Result<Arc<Mirror>> {
+        let opened = Opened::from_text(text)?;
+        let commits = self.allowed_commits(&opened)?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, mirror)) = last.filter(|(of, mirror)| of == text && mirror.commits == commits) {
+            return Ok(mirror);
+        }
+        let serving = self.serving.clone();
+        let made = tokio::task::spawn_blocking(move || open(&opened, &serving, commits)).await;
+        let mirror = Arc::new(made.map_err(|_| exec_datafusion_err!("opening the store failed"))??);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((text.to_owned(), Arc::clone(&mirror)));
+        Ok(mirror)
+    }
+
+    /// The newest commits of the stores, which must be stores that may be read.
+    fn allowed_commits(&self, opened: &Opened) -> Result<Vec<Commit>> {
+        let mut commits = Vec::with_capacity(opened.traces.len());
+        for (_, path) in &opened.traces {
+            let path = Path::new(path);
+            if remote::is_url(path) || !path.is_absolute() {
+                return exec_err!("`{}` is no path of a store on disk", path.display());
+            }
+            let Some(place) = store::find(path) else {
+                return match path.exists() {
+                    true => exec_err!("`{}` is no store; a worker reads nothing else", path.display()),
+                    false => exec_err!("there is no store `{}` on this machine", path.display()),
+                };
+            };
+            if let Some(allowed) = &self.serving.allowed {
+                let real = place.root.canonicalize()?;
+                if !allowed.iter().any(|folder| real.starts_with(folder)) {
+                    return exec_err!("`{}` is not below a folder of --allow", path.display());
+                }
+            }
+            commits.push(store::newest_commit(&place.root).map_err(|error| of_store(&error))?);
+        }
+        Ok(commits)
+    }
+}
+
+fn of_store(error: &ImportError) -> DataFusionError {
+    exec_datafusion_err!("{error}")
+}
+
+fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirror> {
+    let mut options = OpenOptions::new(serving.memory_limit, serving.threads);
+    let spec = |(name, path): &(Option<String>, String)| TraceSpec { name: name.clone(), path: path.into() };
+    options.traces = opened.traces.iter().map(spec).collect();
+    options.run_pattern.clone_from(&opened.run_pattern);
+    options.run_args.clone_from(&opened.run_args);
+    options.from = opened.slice.0.map(GivenTime::Ticks);
+    options.to = opened.slice.1.map(GivenTime::Ticks);
+    options.max_value = opened.max_value;
+    options.read_only = true;
+    let session = Session::open(&options).map_err(|error| of_store(&error))?;
+    if session.tick().symbol() != opened.tick {
+        return exec_err!(
+            "{}: its ticks are {} there and {} here",
+            store::DIFFERS,
+            opened.tick,
+            session.tick().symbol()
+        );
+    }
+    let codec = Arc::new(codec_of(&session)?);
+    Ok(Mirror { session, codec, commits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_equal;
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(is_equal(b"secret", b"secret"));
+        for wrong in ["secreT", "secre", "secret1", ""] {
+            assert!(!is_equal(b"secret", wrong.as_bytes()), "{wrong}");
+        }
+    }
+}
