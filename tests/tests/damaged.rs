@@ -19,7 +19,9 @@ fn words(target: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../fuzz/{target}.dict"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let word = |line: &str| {
-        let (mut word, mut rest) = (Vec::new(), &line.as_bytes()[1..line.len() - 1]);
+        let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let quoted = quoted.unwrap_or_else(|| panic!("{}: `{line}` is no text in quotes", path.display()));
+        let (mut word, mut rest) = (Vec::new(), quoted.as_bytes());
         while let [first, behind @ ..] = rest {
             let (byte, length) = match behind {
                 [b'x', digits @ ..] if *first == b'\\' => {

@@ -1,8 +1,10 @@
 //! Golden queries: `tests/slt/*.slt`, one file per function, each in a fresh session.
 //!
 //! A file is a list of queries with their answers, in the format of sqllogictest: `query IT` says that an integer and a
-//! text come back, `query error <regex>` that the query must fail and how. Letters: `I` whole numbers, `R` doubles, `T`
-//! text, `B` booleans, `?` anything else. `UPDATE_EXPECT=1 cargo test golden` rewrites the answers; read the difference.
+//! text come back, `query error <regex>` that the query must fail and how. Below a plain `query error` and `----` stands the
+//! message, which ends at two empty lines: queries behind a single one are taken for a part of it. Letters: `I` whole numbers,
+//! `R` doubles, `T` text, `B` booleans, `?` anything else. `UPDATE_EXPECT=1 cargo test golden` rewrites the answers; read the
+//! difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -271,7 +271,8 @@ fn formats_have_fixtures_tests_and_fuzz_targets() {
         let has_files = std::fs::read_dir(root().join("fixtures").join(name)).is_ok_and(|entries| entries.count() > 0);
         wanted.push((format!("fixtures/{name}/ with a trace"), has_files));
         wanted.push((format!("`## {name}` in fixtures/README.md"), fixtures.contains(&format!("\n## {name}\n"))));
-        wanted.push((format!("`## {name}` in docs/formats.md"), docs.contains(&format!("\n## {name}\n"))));
+        let page = "docs/formats.md (`UPDATE_EXPECT=1 cargo test --workspace --test docs` writes it)";
+        wanted.push((format!("`## {name}` in {page}"), docs.contains(&format!("\n## {name}\n"))));
         let tests = format!("tests/tests/import_{name}.rs");
         wanted.push((tests.clone(), root().join(&tests).exists()));
         wanted.push((
