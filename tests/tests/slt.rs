@@ -2,7 +2,7 @@
 //!
 //! A file is a list of queries with their answers, in the format of sqllogictest: `query IT` says that an integer and a
 //! text come back, `query error <regex>` that the query must fail and how. Below a plain `query error` and `----` stands the
-//! message, which ends at two empty lines: queries behind a single one are taken for a part of it. Letters: `I` whole numbers,
+//! message, which ends at two empty lines: queries behind a single one would be a part of it, which is refused. Letters: `I` whole numbers,
 //! `R` doubles, `T` text, `B` booleans, `?` anything else. `UPDATE_EXPECT=1 cargo test golden` rewrites the answers; read the
 //! difference.
 
@@ -17,7 +17,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use sqllogictest::{
-    AsyncDB, ColumnType, DBOutput, Runner, default_normalizer, default_validator, strict_column_validator,
+    AsyncDB, ColumnType, DBOutput, Record, Runner, default_normalizer, default_validator, strict_column_validator,
 };
 use tq_engine::session::register_functions;
 use tq_engine::sql::{self, SqlError};
@@ -70,6 +70,7 @@ fn run(file: &Path, update: bool) -> Result<(), String> {
         .thread_stack_size(8 << 20)
         .build()
         .map_err(|error| error.to_string())?;
+    all_are_read(file)?;
     runtime.block_on(async {
         let mut runner = Runner::new(|| async { Ok(Database(session())) });
         runner.with_column_validator(strict_column_validator);
@@ -81,6 +82,22 @@ fn run(file: &Path, update: bool) -> Result<(), String> {
         }
         runner.run_file_async(file).await.map_err(|error| error.display(false).to_string())
     })
+}
+
+/// Refuses a file of which queries would be taken for a part of the message before them: they would not run, and be lost in an update.
+fn all_are_read(file: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let begun = text.lines().filter(|line| line.starts_with("query ") || line.starts_with("statement ")).count();
+    let records = sqllogictest::parse_file::<Kind>(file).map_err(|error| error.to_string())?;
+    let is_asked = |record: &&Record<Kind>| matches!(record, Record::Query { .. } | Record::Statement { .. });
+    let read = records.iter().filter(is_asked).count();
+    if begun == read {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: {begun} queries begin, but {read} are read: the message of an error ends at two empty lines",
+        file.display()
+    ))
 }
 
 /// A session as sqllogictest sees it.
