@@ -466,6 +466,23 @@ fn references_by_name_need_unique_names() {
 }
 
 #[test]
+fn columns_that_probably_name_tasks_and_locations_are_suggested() {
+    let folder = folder_of(&[("t.csv", "event,host,start:us,duration:us\na,h1,0,1\n")]);
+    let session = open(&folder.path().join("t.csv"), &[]).unwrap();
+    expect![[r#"
+        column_suggested info import x2: t.csv: the tasks have no name and no location; `--option table.name=event` and `--option table.location=host` may give it
+        records_read info import x1: 1 became rows
+    "#]]
+    .assert_eq(&findings(&session, folder.path()));
+    // What is said is enough.
+    let said = open(&folder.path().join("t.csv"), &[("table.name", "event"), ("table.location", "host")]).unwrap();
+    expect![[r#"
+        records_read info import x1: 1 became rows
+    "#]]
+    .assert_eq(&findings(&said, folder.path()));
+}
+
+#[test]
 fn templates_constants_and_files_without_a_header() {
     let folder = folder_of(&[("t.csv", "n0,1,100,200\nn0,,150,175\n,,300,301\n")]);
     let session = open(

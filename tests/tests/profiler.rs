@@ -58,6 +58,36 @@ fn the_span_of_the_recorder_is_no_work() {
 }
 
 #[test]
+fn the_span_of_the_profiler_of_ranges_is_no_work() {
+    let span = r#"{"ph":"X","cat":"Trace","name":"__cupti_profiler__ (-1)","pid":"Spans","tid":"__cupti_profiler__","ts":5,"dur":40},"#;
+    let session = open(&[&KINETO.replace("[\n", &format!("[\n{span}\n"))]);
+    check(&session, "SELECT role FROM tasks WHERE name LIKE '%cupti%'", &["profiler"]);
+    check(&session, "SELECT count(*) FROM program_tasks", &["2"]);
+}
+
+/// ```text
+/// µs          0    10                  40   50
+/// forward     [----------------------------)        own time: 20
+///                  [cudaStreamSynchronize)
+/// ```
+#[test]
+fn a_task_that_waits_inside_is_one_piece_of_work() {
+    let session = open(&[r#"{"schemaVersion": 1, "traceEvents": [
+{"ph":"X","cat":"python_function","name":"forward","pid":1,"tid":1,"ts":0,"dur":50},
+{"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":1,"tid":1,"ts":10,"dur":30}]}"#]);
+    let longest = lines(&ask_saved(&session, "longest-own-times", &[]));
+    assert_eq!(longest, ["base|0|forward|1/1|0|50000|20000|50000"]);
+}
+
+#[test]
+fn categories_of_viztracer_mean_the_same_in_capital_letters() {
+    let text = r#"{"traceEvents": [{"ph":"X","cat":"FEE","name":"time.sleep","pid":1,"tid":1,"ts":0,"dur":50}], "viztracer_metadata": {"version":"1.1.1"}}"#;
+    for text in [text.to_owned(), text.replace("FEE", "fee")] {
+        check(&open(&[&text]), "SELECT name, role FROM tasks", &["time.sleep|wait"]);
+    }
+}
+
+#[test]
 fn locations_that_hold_nothing_else_are_the_recorders() {
     let session = open(&[KINETO]);
     check(

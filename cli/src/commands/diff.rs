@@ -44,8 +44,16 @@ const TABLES: [(&str, &str, &str); 5] = [
         "Why: what the executed paths spent; the changes of all names add up to that of the makespan",
         "why-it-changed",
     ),
-    ("where", "Where: locations whose busy time changed unlike that of the others", "busy-locations-changed"),
-    ("which", "Which tasks changed: longer or shorter themselves, or more of them", "task-times-changed"),
+    (
+        "where",
+        "Where: locations whose busy time, without waiting in collectives, changed unlike that of the others",
+        "busy-locations-changed",
+    ),
+    (
+        "which",
+        "Which tasks changed: one of them (the `measure`), or how many there are; `change_time` is of all",
+        "task-times-changed",
+    ),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
     (
         "weights",

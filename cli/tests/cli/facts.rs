@@ -323,6 +323,21 @@ fn pages_about_two_runs_say_what_to_look_at_next() {
 }
 
 #[test]
+fn what_cannot_be_seen_of_waiting_is_not_denied() {
+    let place = Place::new();
+    // Without locations nothing is known of idling; a task around all others hides it.
+    place.write("a.csv", "name,start:us,duration:us\na,0,5\nb,5,5\n");
+    place.write(
+        "b.json",
+        r#"[{"ph":"X","name":"main","pid":1,"tid":1,"ts":0,"dur":10},{"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":1}]"#,
+    );
+    place.write("c.json", r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10}]"#);
+    check(&place, &["query", "a.csv", "facts-idle", "-q", "--format", "csv"], &expect![""]);
+    check(&place, &["query", "b.json", "facts-idle", "--format", "csv"], &expect![""]);
+    check(&place, &["query", "c.json", "facts-idle", "--format", "csv"], &expect![""]);
+}
+
+#[test]
 fn samples_leave_out_what_needs_an_order_in_time() {
     let place = Place::new();
     place.write("a.folded", "main;solve 6\nmain;sol\nmain;read 3\nmain 1\n");

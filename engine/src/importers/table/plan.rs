@@ -182,20 +182,25 @@ impl Plan {
         }
         let suggestions = self.suggestions(section, header);
         stats.note(findings::COLUMN_SUGGESTED, suggestions.len() as u64, || {
-            format!("{file}: tasks may have more than is read of them: {}", suggestions.join(", "))
+            let missing: Vec<&str> = suggestions.iter().map(|(ours, _)| *ours).collect();
+            let mappings = suggestions.iter().map(|(ours, theirs)| match section.in_file {
+                true => format!("`{ours} = \"{theirs}\"`"),
+                false => format!("`--option table.{ours}={theirs}`"),
+            });
+            let mappings: Vec<String> = mappings.collect();
+            format!("{file}: the tasks have no {}; {} may give it", missing.join(" and no "), mappings.join(" and "))
         });
     }
 
-    /// What tasks lack of a name and a location, with the column that probably says it, as a mapping: `table.location=thread`.
-    fn suggestions(&self, section: &Section, header: &Header) -> Vec<String> {
+    /// What tasks lack of a name and a location, each with the column of the file that probably says it.
+    fn suggestions(&self, section: &Section, header: &Header) -> Vec<(&'static str, String)> {
         if section.table != Table::Tasks {
             return Vec::new();
         }
         let is_free = |name: &&String| !self.columns.iter().any(|planned| planned.name == **name);
         let free: Vec<String> = header.found.iter().filter(is_free).cloned().collect();
         let missing: Vec<&'static str> = ["name", "location"].into_iter().filter(|name| !self.has(name)).collect();
-        let guesses = suggest::guess(Table::Tasks, &missing, &free);
-        guesses.into_iter().map(|(ours, theirs)| format!("`table.{ours}={theirs}`")).collect()
+        suggest::guess(Table::Tasks, &missing, &free)
     }
 
     /// Whether a time is given in picoseconds.
