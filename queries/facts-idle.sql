@@ -32,7 +32,7 @@ WITH idle AS (
 ), enclosing AS (
   SELECT max(name) AS name FROM (
     SELECT t.name FROM working_tasks t JOIN runs r ON r.run = t.run
-    WHERE t.depth = 0 AND t.duration >= 0.99 * r.makespan AND r.makespan > 0 AND t.name <> '' AND EXISTS (SELECT 1 FROM tasks c WHERE c.stack_parent = t.task)
+    WHERE t.depth = 0 AND t.duration >= 0.99 * r.makespan AND r.makespan > 0 AND t.name <> '' AND EXISTS (SELECT 1 FROM program_tasks c WHERE c.stack_parent = t.task)
     ORDER BY r.run_number, t.task LIMIT 1)
 ), never AS (
   SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0

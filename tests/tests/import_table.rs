@@ -467,7 +467,7 @@ fn references_by_name_need_unique_names() {
 
 #[test]
 fn columns_that_probably_name_tasks_and_locations_are_suggested() {
-    let folder = folder_of(&[("t.csv", "event,host,start:us,duration:us\na,h1,0,1\n")]);
+    let folder = folder_of(&[("t.csv", "event,host,start_us,duration_us\na,h1,0,1\n")]);
     let session = open(&folder.path().join("t.csv"), &[]).unwrap();
     expect![[r#"
         column_suggested info import x2: t.csv: the tasks have no name and no location; `--option table.name=event` and `--option table.location=host` may give it

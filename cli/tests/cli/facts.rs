@@ -326,7 +326,7 @@ fn pages_about_two_runs_say_what_to_look_at_next() {
 fn what_cannot_be_seen_of_waiting_is_not_denied() {
     let place = Place::new();
     // Without locations nothing is known of idling; a task around all others hides it.
-    place.write("a.csv", "name,start:us,duration:us\na,0,5\nb,5,5\n");
+    place.write("a.csv", "name,start_us,duration_us\na,0,5\nb,5,5\n");
     place.write(
         "b.json",
         r#"[{"ph":"X","name":"main","pid":1,"tid":1,"ts":0,"dur":10},{"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":1}]"#,
