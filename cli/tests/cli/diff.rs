@@ -29,13 +29,13 @@ fn two_runs_are_compared_in_a_command() {
         ────────────┼───────────┼──────────┼─────────────
          b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
 
-        Where: locations whose busy time changed unlike that of the others
+        Where: locations whose busy time, without waiting in collectives, changed unlike that of the others
 
          location │ base_time │ new_time │ change_time │ change_percent
         ──────────┼───────────┼──────────┼─────────────┼────────────────
          w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
 
-        Which tasks changed: longer or shorter themselves, or more of them
+        Which tasks changed: one of them (the `measure`), or how many there are; `change_time` is of all
 
          what │ measure │ base_time │ new_time │ change_time
         ──────┼─────────┼───────────┼──────────┼─────────────
@@ -179,7 +179,7 @@ fn nothing_changed_and_nothing_in_common_are_said() {
          b: on one path only │   10.0 µs │      0 s │    -10.0 µs
          c: on one path only │   5.00 µs │      0 s │    -5.00 µs
 
-        Which tasks changed: longer or shorter themselves, or more of them
+        Which tasks changed: one of them (the `measure`), or how many there are; `change_time` is of all
 
          what                  │ measure │ base_time │ new_time │ change_time
         ───────────────────────┼─────────┼───────────┼──────────┼─────────────
@@ -402,7 +402,7 @@ fn long_names_are_shortened_for_people() {
          b: work                             │   70.0 µs │  50.0 µs │    -20.0 µs
          vectorized_elementwise_kernel: work │   20.0 µs │  40.0 µs │     20.0 µs
 
-        Which tasks changed: longer or shorter themselves, or more of them
+        Which tasks changed: one of them (the `measure`), or how many there are; `change_time` is of all
 
          what                          │ measure │ base_time │ new_time │ change_time
         ───────────────────────────────┼─────────┼───────────┼──────────┼─────────────

@@ -332,9 +332,32 @@ fn what_cannot_be_seen_of_waiting_is_not_denied() {
         r#"[{"ph":"X","name":"main","pid":1,"tid":1,"ts":0,"dur":10},{"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":1}]"#,
     );
     place.write("c.json", r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10}]"#);
-    check(&place, &["query", "a.csv", "facts-idle", "-q", "--format", "csv"], &expect![""]);
-    check(&place, &["query", "b.json", "facts-idle", "--format", "csv"], &expect![""]);
-    check(&place, &["query", "c.json", "facts-idle", "--format", "csv"], &expect![""]);
+    check(
+        &place,
+        &["query", "a.csv", "facts-idle", "-q", "--format", "csv"],
+        &expect![[r#"
+            fact,name_before,name_after
+            --- exit 0
+        "#]],
+    );
+    check(
+        &place,
+        &["query", "b.json", "facts-idle", "--format", "csv"],
+        &expect![[r#"
+            fact,name_before,name_after
+            "main lasts as long as the run and contains the rest, so that nothing is seen of what waits inside of it.",,
+            --- exit 0
+        "#]],
+    );
+    check(
+        &place,
+        &["query", "c.json", "facts-idle", "--format", "csv"],
+        &expect![[r#"
+            fact,name_before,name_after
+            "Nothing waited: no location ever idled, so the run is as long as its work.",,
+            --- exit 0
+        "#]],
+    );
 }
 
 #[test]
