@@ -25,6 +25,7 @@ mod progress;
 mod repl;
 mod report;
 mod runtime;
+mod secret;
 mod settings;
 mod signals;
 mod statements;

@@ -188,7 +188,8 @@ fn notes_of_workers_are_told() {
         let told = text(&asked(&store, cluster, sql).stderr);
         told.lines().filter(|line| line.contains("critical_path")).count()
     };
-    assert_eq!(notes(None) > 0, notes(Some("local:2")) > 0);
+    assert!(notes(None) > 0);
+    assert!(notes(Some("local:2")) > 0);
 }
 
 #[test]

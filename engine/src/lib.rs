@@ -77,6 +77,7 @@ pub mod paths;
 pub mod perfetto;
 pub mod queries;
 pub mod remote;
+pub mod secret;
 pub mod session;
 pub mod sql;
 pub mod store;

@@ -42,12 +42,12 @@ mod without {
 
 #[cfg(feature = "cluster")]
 mod with {
-    use std::io::{BufRead, BufReader, Read, Write};
+    use std::io::{BufRead, BufReader, Write};
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::path::PathBuf;
     use std::process::{Child, ChildStdin, Command, Stdio};
     use std::sync::mpsc;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use tokio::runtime::Builder;
     use tq_engine::cluster::{self, Serving};
@@ -60,7 +60,7 @@ mod with {
     use crate::errors::{Failure, Problem};
     use crate::output::print;
     use crate::text::words::bytes;
-    use crate::{memory, open};
+    use crate::{memory, open, secret};
 
     /// The variable with what a worker wants to hear.
     const TOKEN: &str = "TQ_TOKEN";
@@ -70,6 +70,8 @@ mod with {
     const LEAST_BYTES_DEFAULT: usize = 16 << 20;
     /// How long a worker of our own may take to say where it listens.
     const START: Duration = Duration::from_secs(30);
+    /// How long it may take to end.
+    const END: Duration = Duration::from_secs(1);
     /// Workers of our own at most.
     const MOST_LOCAL: usize = 64;
     /// Deep plans recurse.
@@ -192,7 +194,7 @@ mod with {
                     ))
                     .into());
                 };
-                let token = random()?;
+                let token = secret::random()?;
                 let memory = open::memory_of(open.memory) / (count + 1);
                 let start = |_| Own::start(&token, memory, open::threads(open).div_ceil(count));
                 let started = (0..count).map(start).collect::<Result<Vec<_>, _>>()?;
@@ -248,14 +250,6 @@ mod with {
         Ok(spec.name.map_or_else(|| path.clone(), |name| format!("{name}={path}")))
     }
 
-    /// 192 bits of the system's random numbers.
-    fn random() -> Result<String, Failure> {
-        let mut random = [0; 24];
-        let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random));
-        read.map_err(|error| Problem::file("read", "/dev/urandom".as_ref(), &error))?;
-        Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-
     /// A worker of our own.
     struct Own {
         process: Child,
@@ -305,6 +299,14 @@ mod with {
     impl Drop for Own {
         fn drop(&mut self) {
             drop(self.pipe.take());
+            // It removes its temporary files and ends; one that does not is ended.
+            let last = Instant::now() + END;
+            while Instant::now() < last {
+                if !matches!(self.process.try_wait(), Ok(None)) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
             let _ended = self.process.kill().and_then(|()| self.process.wait());
         }
     }

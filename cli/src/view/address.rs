@@ -1,11 +1,13 @@
 //! The address of the page: with a token that cannot be guessed; printed, and opened in a browser.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use crate::errors::{Failure, Problem};
-use crate::output;
+use tq_engine::secret::is_same;
+
+use crate::errors::Failure;
+use crate::{output, secret};
 
 /// The first part of every path. Whoever knows it may ask.
 #[derive(Clone)]
@@ -17,18 +19,10 @@ impl From<String> for Token {
     }
 }
 
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// 144 bits.
-const LENGTH: usize = 24;
-
 impl Token {
     /// A token made of the system's random numbers.
     pub(super) fn random() -> Result<Token, Failure> {
-        let mut bytes = [0; LENGTH];
-        let read = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
-        read.map_err(|error| Problem::file("read", "/dev/urandom".as_ref(), &error))?;
-        let letters = bytes.map(|byte| char::from(LETTERS[usize::from(byte & 63)]));
-        Ok(Token::from(letters.iter().collect::<String>()))
+        secret::random().map(Token::from)
     }
 
     pub(super) fn text(&self) -> &str {
@@ -37,8 +31,7 @@ impl Token {
 
     /// Takes as long whichever letter differs.
     pub(super) fn is(&self, other: &str) -> bool {
-        let differing = self.0.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
-        self.0.len() == other.len() && differing == 0
+        is_same(self.0.as_bytes(), other.as_bytes())
     }
 }
 
@@ -73,9 +66,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_long_and_differ() {
+    fn no_other_token_will_do() {
         let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
-        assert!(one.text().len() >= 22 && one.text().bytes().all(|byte| LETTERS.contains(&byte)));
         assert!(one.is(one.text()) && !one.is(other.text()) && !one.is(&one.text()[1..]) && !one.is(""));
     }
 }

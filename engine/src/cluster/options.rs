@@ -67,14 +67,18 @@ fn ascii(json: &str) -> String {
 const SETTINGS: [&str; 2] = ["datafusion.execution.", "datafusion.format."];
 const OWN: [&str; 2] = ["datafusion.execution.target_partitions", "datafusion.execution.sort_spill_reservation_bytes"];
 
+/// Whether a setting travels.
+fn travels(key: &str) -> bool {
+    SETTINGS.iter().any(|prefix| key.starts_with(prefix)) && !OWN.contains(&key)
+}
+
 /// The settings that differ from DataFusion's defaults.
 pub(super) fn settings_of(options: &ConfigOptions) -> Result<String> {
     let defaults: BTreeMap<String, Option<String>> =
         ConfigOptions::new().entries().into_iter().map(|entry| (entry.key, entry.value)).collect();
     let differs = |key: &str, value: &Option<String>| defaults.get(key) != Some(value);
-    let of_operators = |key: &str| SETTINGS.iter().any(|prefix| key.starts_with(prefix)) && !OWN.contains(&key);
     let changed: BTreeMap<String, String> = (options.entries().into_iter())
-        .filter(|entry| of_operators(&entry.key) && differs(&entry.key, &entry.value))
+        .filter(|entry| travels(&entry.key) && differs(&entry.key, &entry.value))
         .filter_map(|entry| Some((entry.key, entry.value?)))
         .collect();
     Ok(ascii(&serde_json::to_string(&changed).map_err(|error| exec_datafusion_err!("{error}"))?))
@@ -85,7 +89,7 @@ pub(super) fn apply_settings(options: &mut ConfigOptions, settings: &str) -> Res
     let changed: BTreeMap<String, String> = serde_json::from_str(settings)
         .map_err(|error| exec_datafusion_err!("the settings of a query are not readable: {error}"))?;
     for (key, value) in changed {
-        if SETTINGS.iter().any(|prefix| key.starts_with(prefix)) {
+        if travels(&key) {
             options.set(&key, &value)?;
         }
     }
@@ -120,6 +124,10 @@ mod tests {
         let own = elsewhere.execution.target_partitions;
         apply_settings(&mut elsewhere, &settings_of(&options).expect("text")).expect("settings");
         assert_eq!(elsewhere.execution.time_zone.as_deref(), Some("+02:00"));
+        assert_eq!(elsewhere.execution.target_partitions, own);
+        // Not even where somebody sends it.
+        let key = "datafusion.execution.target_partitions";
+        apply_settings(&mut elsewhere, &format!("{{\"{key}\": \"100000\"}}")).expect("settings");
         assert_eq!(elsewhere.execution.target_partitions, own);
     }
 }

@@ -27,6 +27,7 @@ use super::{MESSAGE_BYTES, VERSION};
 use crate::error::ImportError;
 use crate::options::{OpenOptions, TraceSpec};
 use crate::remote;
+use crate::secret;
 use crate::session::Session;
 use crate::sql::relations::RelationFunctions;
 use crate::store;
@@ -59,7 +60,7 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
     let is_known = move |request: Request<()>| match &token {
         None => Ok(request),
         Some(token) => match request.metadata().get(TOKEN) {
-            Some(given) if is_equal(token.as_bytes(), given.as_encoded_bytes()) => Ok(request),
+            Some(given) if secret::is_same(token.as_bytes(), given.as_encoded_bytes()) => Ok(request),
             _ => Err(Status::unauthenticated("the token is missing or wrong")),
         },
     };
@@ -82,12 +83,6 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         .serve_with_incoming(TcpIncoming::from(listener))
         .await
         .map_err(std::io::Error::other)
-}
-
-/// Compares in a time that tells nothing of where the texts differ.
-fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    let differing = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
-    one.len() == other.len() && differing == 0
 }
 
 /// Sessions as clients have them.
@@ -204,17 +199,4 @@ fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirr
     }
     let codec = Arc::new(codec_of(&session)?);
     Ok(Mirror { session, codec, commits })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_equal;
-
-    #[test]
-    fn tokens_are_compared_whole() {
-        assert!(is_equal(b"secret", b"secret"));
-        for wrong in ["secreT", "secre", "secret1", ""] {
-            assert!(!is_equal(b"secret", wrong.as_bytes()), "{wrong}");
-        }
-    }
 }

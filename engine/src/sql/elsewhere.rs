@@ -5,10 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::display::{PlanType, StringifiedPlan};
 use datafusion::common::{Result, extensions_options};
 use datafusion::config::ConfigExtension;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionContext;
 
@@ -57,9 +59,6 @@ pub(super) async fn planned(
     planner: &DefaultPhysicalPlanner,
     session: &dyn Session,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    use datafusion::common::display::{PlanType, StringifiedPlan};
-    use datafusion::logical_expr::ExplainFormat;
-    use datafusion::physical_plan::explain::ExplainExec;
     let Some(asked) = session.config().get_extension::<Asked>() else { return Ok(plan) };
     match logical {
         // What is written is written once, and what is measured is measured here.
