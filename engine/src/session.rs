@@ -372,8 +372,6 @@ impl Session {
             sql::configure(builder)
                 .with_analyzer_rule(Arc::new(sql::WithinBounds::new(&bounds)))
                 .with_analyzer_rule(Arc::new(sql::ComputedOnce))
-                .with_physical_optimizer_rule(Arc::new(sql::ChargeWindows))
-                .with_physical_optimizer_rule(Arc::new(sql::SortsOfOwnWords))
                 .build(),
         );
         register_functions(&mut context, opened.tick)?;

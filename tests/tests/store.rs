@@ -262,6 +262,25 @@ fn clustered_rows_come_in_the_order_of_the_trace() {
     }
 }
 
+/// Three runs, whose tasks are equal: the first ones are those of the first run.
+#[test]
+fn ties_come_in_the_order_of_the_runs() {
+    let (folder, store) = folder();
+    let rows_of_run = (0..5000).map(|task| format!("k{},{task},{}\n", task % 3, task % 7));
+    let text = "name,start_ns,duration_ns\n".to_owned() + &rows_of_run.collect::<String>();
+    let file = |run: &str| folder.path().join(format!("{run}.csv"));
+    let traces = ["a", "b", "c"].map(|run| {
+        std::fs::write(file(run), &text).unwrap();
+        file(run).display().to_string()
+    });
+    let traces = traces.join(" ");
+    import(&store, &traces);
+    let sql = "SELECT run, name, start FROM tasks ORDER BY name, duration DESC LIMIT 600";
+    let found = rows(&open(&store), sql);
+    assert_eq!(found, rows(&Session::open(&options(specs(&traces))).unwrap(), sql));
+    assert!(found[..200].iter().all(|row| row.starts_with("a|")), "{:?}", &found[..3]);
+}
+
 /// What a scan read, as `EXPLAIN ANALYZE` tells.
 fn measure(session: &Session, sql: &str, metric: &str) -> u64 {
     let plan = rows(session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");

@@ -28,7 +28,7 @@ const COPIES: usize = 2;
 
 /// Puts a `ChargedExec` below window functions that keep their whole input.
 #[derive(Debug)]
-pub struct ChargeWindows;
+pub(super) struct ChargeWindows;
 
 impl PhysicalOptimizerRule for ChargeWindows {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {

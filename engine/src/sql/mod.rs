@@ -127,11 +127,9 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 
 pub use bounded::{WithinBounds, bind};
-pub use charged::ChargeWindows;
 pub use errors::SqlError;
 use group_keys::Which;
 pub use materialized::ComputedOnce;
-pub use own_words::SortsOfOwnWords;
 pub use parse::{parse, parse_first};
 pub use query::execute;
 pub use statement::Statement;

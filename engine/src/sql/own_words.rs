@@ -26,7 +26,7 @@ use crate::trace::with_own_texts;
 
 /// Puts an `OwnWordsExec` below and above sorts of words.
 #[derive(Debug)]
-pub struct SortsOfOwnWords;
+pub(super) struct SortsOfOwnWords;
 
 impl PhysicalOptimizerRule for SortsOfOwnWords {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {

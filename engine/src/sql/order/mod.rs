@@ -1,14 +1,14 @@
 //! The same rows in the same order each time: rows come as they stand in the tables unless an operator forbids it.
 //!
 //! DataFusion puts partitions together as their batches arrive, so that `SELECT * FROM tasks` came in as many orders as threads
-//! can race. Two rules mend that in the physical plan:
+//! can race. Rules mend that in the physical plan:
 //!
 //! 1. [`ScansInOrder`], before DataFusion's rules: a table in memory is cut into as many partitions as there are threads, one
 //!    after the other. DataFusion would deal its batches out by their size.
 //! 2. [`RowsInOrder`], after DataFusion has distributed the work: where partitions are put together, an operator of ours takes
 //!    them in turns ([`mod@in_order`]); where rows are dealt out to partitions by a hash, the batches of several inputs arrive in
 //!    turns ([`deal`]); `ORDER BY … LIMIT` has the row's position as its last key ([`position`]); ties of a merge go to the
-//!    earlier partition. Dealing batches out by turns for more parallelism is left away where the order of rows would be lost by it.
+//!    earlier partition ([`TiesInOrder`]). Dealing batches out by turns for more parallelism is left away where the order of rows would be lost by it.
 //!
 //! ```text
 //! scan, filter, projection,       as the table                 GROUP BY, DISTINCT, join with     not as the table, but the
@@ -30,6 +30,7 @@ pub(super) mod waiting;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
@@ -55,11 +56,13 @@ use deal::DealExec;
 use in_order::InOrderExec;
 use turns::{gathered, turns_of};
 
+use crate::sql::charged::ChargeWindows;
 use crate::sql::large_joins::{self, LargeJoins};
 use crate::sql::long_constants::LongConstants;
 use crate::sql::numbered::{NumbersOfWordsExec, WordsAsNumbers};
 use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
 use crate::sql::omitted_rules;
+use crate::sql::own_words::SortsOfOwnWords;
 use crate::sql::unproven::ForgetUnproven;
 use crate::store;
 
@@ -82,7 +85,32 @@ pub(super) fn physical_rules(memory: &MemoryLimit) -> Vec<Arc<dyn PhysicalOptimi
     }
     rules.insert(0, Arc::new(ScansInOrder));
     rules.push(Arc::new(LongConstants));
+    rules.push(Arc::new(ChargeWindows));
+    rules.push(Arc::new(SortsOfOwnWords));
+    rules.push(Arc::new(TiesInOrder));
     rules
+}
+
+/// Has ties of a merge go to the earlier partition. The last rule: a merge forgets it whenever its input is replaced.
+#[derive(Debug)]
+struct TiesInOrder;
+
+impl PhysicalOptimizerRule for TiesInOrder {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| {
+            let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>() else { return Ok(Transformed::no(plan)) };
+            Ok(Transformed::yes(Arc::new(merge.clone().with_round_robin_repartition(false))))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "TiesInOrder"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
 }
 
 /// Cuts tables in memory into partitions that follow each other.
@@ -183,9 +211,6 @@ fn in_order(plan: Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Arc<dyn Execu
     }
     if let Some(repartition) = plan.downcast_ref::<RepartitionExec>() {
         return dealt(&plan, repartition, is_seen);
-    }
-    if let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>() {
-        return Ok(Arc::new(merge.clone().with_round_robin_repartition(false)));
     }
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         return Ok(position::stable(sort)?.unwrap_or(plan));
