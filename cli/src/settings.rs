@@ -30,10 +30,9 @@ pub(crate) const SETTINGS: [(&str, &str, &str); 6] = [
     ("memory", "bytes, e.g. 8GB", "memory for tables and queries, as --memory"),
 ];
 
-/// The line of `\set` about the memory of the session.
-pub(crate) fn memory(bytes: usize) -> String {
-    let (_, values, meaning) = SETTINGS[SETTINGS.len() - 1];
-    format!("  {:<11}{:<8}{meaning} ({values})\n", "memory", bytes_text(bytes))
+/// An entry of what `\set` lists: name and value, and what that is.
+pub(crate) fn entry(name: &str, value: &str, values: &str, meaning: &str) -> (String, String) {
+    (format!("{name:<11}{value}"), format!("{meaning} ({values})"))
 }
 
 impl Default for Settings {
@@ -71,20 +70,18 @@ impl Settings {
         Ok(())
     }
 
-    /// All settings with their values.
-    pub(crate) fn list(&self) -> String {
+    /// All settings with their values, and the memory of the session.
+    pub(crate) fn entries(&self, memory: usize) -> Vec<(String, String)> {
         let word = |on: bool| if on { "on" } else { "off" }.to_owned();
         let value = |name: &str| match name {
             "rows" => self.rows.map_or("all".to_owned(), |rows| rows.to_string()),
             "pager" => word(self.pager),
             "expanded" => word(self.expanded),
             "times" => if self.people { "people" } else { "ticks" }.to_owned(),
+            "memory" => bytes_text(memory),
             _ => word(self.timing),
         };
-        let line = |(name, values, meaning): &(&str, &str, &str)| {
-            format!("  {name:<11}{:<8}{meaning} ({values})\n", value(name))
-        };
-        SETTINGS.iter().filter(|(name, ..)| *name != "memory").map(line).collect()
+        SETTINGS.iter().map(|(name, values, meaning)| entry(name, &value(name), values, meaning)).collect()
     }
 }
 
@@ -101,6 +98,6 @@ mod tests {
         for (name, value) in [("rows", "-1"), ("pager", "yes"), ("row", "5")] {
             assert!(settings.set(name, value).is_err(), "{name} {value}");
         }
-        assert!(settings.list().contains("rows       all"));
+        assert!(settings.entries(8_000_000_000).iter().any(|(setting, _)| setting == "rows       all"));
     }
 }

@@ -200,7 +200,12 @@ impl Gantt {
         let rows_before = self.lanes[lane].rows.len();
         let row = self.lanes[lane].place(start, finish, if self.rows < ROWS_OF_ALL { ROWS_KEPT } else { ROWS_DRAWN });
         self.rows += self.lanes[lane].rows.len() - rows_before;
-        self.ran(lane, |open, tell| open.begin((name, kind, row), first, last, tell));
+        // Tasks of no known location do not nest: each has its whole time, as `self_time` has it.
+        let nests = !span.location.is_empty();
+        self.ran(lane, |open, tell| match nests {
+            true => open.begin((name, kind, row), first, last, tell),
+            false => tell((name, kind, row), i128::from(last) - i128::from(first)),
+        });
         let Some(row) = row else {
             self.too_deep += 1;
             return;

@@ -130,8 +130,11 @@ impl Hues {
         // What is hardly there needs no colour to be found by.
         let is_small = |index: usize| totals[index].1.saturating_mul(100) < all;
         order.retain(|&index| !self.by_name.contains_key(totals[index].0));
-        if need != Need::Any && order.iter().any(|&index| !is_small(index)) {
-            order.retain(|&index| !is_small(index));
+        // A legend would say 0.0 % of it.
+        let is_nothing = |index: usize| totals[index].1.saturating_mul(2_000) < all;
+        let is_dropped = |index: usize| if need == Need::Any { is_nothing(index) } else { is_small(index) };
+        if order.iter().any(|&index| !is_dropped(index)) {
+            order.retain(|&index| !is_dropped(index));
         }
         let of_page: Vec<bool> = (0..HUES).map(|hue| self.by_name.values().any(|known| *known == hue)).collect();
         let is_free = |hue: usize, taken: &[bool]| !taken[hue] && (need != Need::Labelled || !of_page[hue]);

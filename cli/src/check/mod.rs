@@ -235,7 +235,8 @@ fn verdict_of_all(outcomes: &[Outcome]) -> Result<(), Failure> {
 
 impl Side {
     fn open(args: &OpenArgs) -> Result<Side, Failure> {
-        let connection = Connection::open(args)?;
+        let mut connection = Connection::open(args)?;
+        connection.tell_notes_once();
         let runs = connection.session().runs().len();
         Ok(Side { connection, runs })
     }

@@ -10,6 +10,7 @@ use rustyline::hint::{Hint, Hinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, ConditionalEventHandler, Context, Event, EventContext, Helper, RepeatCount};
 
+use super::commands::of_word;
 use super::complete::Words;
 use super::highlight::{self, INDENT};
 use crate::statements;
@@ -127,8 +128,7 @@ pub(super) fn with_next_line(statement: &str) -> String {
 /// Whether a text at the prompt can be answered.
 fn is_ready(text: &str) -> bool {
     let text = text.trim();
-    let is_word = matches!(text.to_lowercase().as_str(), "exit" | "quit" | "help");
-    text.starts_with('\\') || is_word || statements::is_complete(text) || ends_with_command(text)
+    text.starts_with('\\') || of_word(text).is_some() || statements::is_complete(text) || ends_with_command(text)
 }
 
 /// Whether the last line of an unfinished statement is a command.
@@ -141,9 +141,10 @@ fn ends_with_command(text: &str) -> bool {
 /// What to do where the last line of an unfinished statement is a word that means something of its own at the prompt.
 fn lonely_word(text: &str) -> Option<&'static str> {
     let (_, last) = text.rsplit_once('\n')?;
-    match last.trim().to_lowercase().as_str() {
-        "exit" | "quit" => Some("(`\\q` leaves; `;` ends the statement, Ctrl-C drops it)"),
-        "help" => Some("(`\\?` helps; `;` ends the statement, Ctrl-C drops it)"),
+    match of_word(last).filter(|_| !last.trim_end().ends_with(';'))? {
+        "\\q" => Some("(`\\q` leaves; `;` ends the statement, Ctrl-C drops it)"),
+        "\\?" => Some("(`\\?` helps; `;` ends the statement, Ctrl-C drops it)"),
+        // A name of a table may stand alone on its line.
         _ => None,
     }
 }

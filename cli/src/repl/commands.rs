@@ -165,6 +165,18 @@ fn of_another(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What a word that stands alone means at the prompt, without `\` and `;`: no statement of SQL is one word of these.
+pub(super) fn of_word(text: &str) -> Option<&'static str> {
+    Some(match text.trim().trim_end_matches(';').trim_end().to_lowercase().as_str() {
+        "exit" | "quit" => "\\q",
+        "help" | "?" => "\\?",
+        "tables" => "\\d",
+        "functions" => "\\f",
+        "queries" => "\\run",
+        _ => return None,
+    })
+}
+
 /// The command of a line and what stands behind it. A `;` out of habit is no part of it.
 pub(super) fn parse(line: &str) -> Result<(&'static Command, &str), Failure> {
     let line = line.trim().trim_end_matches(';').trim_end();
@@ -206,6 +218,8 @@ mod tests {
             _ => String::new(),
         });
         assert_eq!(told.as_deref(), Some("no command `\\l`; did you mean `\\d`?"));
+        assert_eq!([" ?", "Tables;", "quit"].map(of_word), [Some("\\?"), Some("\\d"), Some("\\q")]);
+        assert_eq!(["SELECT", "tables t", ""].map(of_word), [None; 3]);
     }
 
     #[test]

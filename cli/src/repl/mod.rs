@@ -222,11 +222,8 @@ impl Prompt {
 
     fn answer(&mut self, text: &str) -> Result<Next, Failure> {
         let text = text.trim();
-        if matches!(text.trim_end_matches(';').to_lowercase().as_str(), "exit" | "quit") {
-            return Ok(Next::Leave);
-        }
-        if text.trim_end_matches(';').eq_ignore_ascii_case("help") {
-            return self.command("\\?");
+        if let Some(command) = commands::of_word(text) {
+            return self.command(command);
         }
         if text.starts_with('\\') {
             return self.command(text);
@@ -495,9 +492,14 @@ impl Prompt {
             _ => {
                 let session = self.connection.session();
                 let value = format!("{}MB", session.max_value() / 1_000_000);
-                let meaning = "the longest text or list that a function makes";
-                let of_value = format!("  {:<11}{value:<8}{meaning} (bytes)\n", "max-value");
-                print(&format!("{}{}{of_value}", self.settings.list(), settings::memory(session.memory_limit())))
+                let mut entries = self.settings.entries(session.memory_limit());
+                entries.push(settings::entry(
+                    "max-value",
+                    &value,
+                    "bytes",
+                    "the longest text or list that a function makes",
+                ));
+                print(&words::listed(&entries, terminal::width()))
             }
         }
     }

@@ -72,7 +72,7 @@ pub(super) fn draw(last: &LastAnswer, words: &str, width: usize, tick: Tick) -> 
     if value.is_some() && !has_numbers(value) && has_numbers(label) {
         (label, value) = (value, label);
     }
-    let value = match value.or_else(|| most_telling(&kinds, label)) {
+    let value = match value.or_else(|| most_telling(last, &kinds, label)) {
         Some(value) if kinds[value].is_right() => value,
         Some(value) => {
             return Err(Problem::new(format!("`{}` has no numbers to draw", last.schema.field(value).name())).into());
@@ -110,9 +110,16 @@ fn find(last: &LastAnswer, column: &str) -> Result<usize, Failure> {
     })
 }
 
-/// The last number: what a query computes comes behind what it groups by.
-fn most_telling(kinds: &[Kind], label: Option<usize>) -> Option<usize> {
-    (0..kinds.len()).rfind(|&column| Some(column) != label && kinds[column].is_right())
+/// The last time that something took where texts stand beside it, else the last number: what a query computes comes behind what it groups by,
+/// and counts and shares behind the times that they are of.
+fn most_telling(last: &LastAnswer, kinds: &[Kind], label: Option<usize>) -> Option<usize> {
+    let is_length = |column: &usize| {
+        let name = last.schema.field(*column).name();
+        kinds[*column] == Kind::Time && (name == "duration" || name.ends_with("_time"))
+    };
+    let numbers = || (0..kinds.len()).filter(|&column| Some(column) != label && kinds[column].is_right());
+    let times = kinds.contains(&Kind::Text).then(|| numbers().rfind(is_length));
+    times.flatten().or_else(|| numbers().next_back())
 }
 
 /// The first column whose texts differ in all bars; where there is none, all that have more than one text.
@@ -375,6 +382,16 @@ mod tests {
         assert_eq!(title(columns).as_deref(), Some("total by run and name"));
         let columns = vec![("run", texts(["a"; 4])), ("kind", kinds), ("total", total)];
         assert_eq!(title(columns).as_deref(), Some("total by kind"));
+    }
+
+    #[test]
+    fn times_beside_texts_are_drawn_before_what_counts_them() {
+        let columns = vec![
+            ("rank", Arc::new(StringArray::from(vec!["rank 0", "rank 1"])) as ArrayRef),
+            ("wait_time", Arc::new(Int64Array::from(vec![900, 300]))),
+            ("collectives", Arc::new(Int64Array::from(vec![1, 5]))),
+        ];
+        assert!(draw(&answer(columns), "", 40, Tick::Nanosecond).unwrap().starts_with("wait_time by rank"));
     }
 
     #[test]

@@ -56,7 +56,8 @@ fn a_report_is_a_page_with_pictures() {
         ## Where the time went
 
         The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
-        Waits, and transfers on locations that do nothing else, are not among them.
+        Waits, and transfers on locations that do nothing else, are not among them. `total_time` has nested tasks, too: one that calls
+        itself counts for both.
 
         ![Where the time went, by name of task, nested tasks not counted twice](page.time-by-name.svg)
 

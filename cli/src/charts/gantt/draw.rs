@@ -496,7 +496,8 @@ fn seen(gantt: &Gantt, drawn: &[(usize, Vec<usize>)]) -> HashSet<u32> {
 
 /// For which part of the time shown something ran on a lane.
 fn busy_share(gantt: &Gantt, lane: &Lane) -> f64 {
-    lane.busy as f64 / (gantt.last_finish as f64 - gantt.first_start as f64).max(1.0)
+    // Tasks of no known location may run at once.
+    (lane.busy as f64 / (gantt.last_finish as f64 - gantt.first_start as f64).max(1.0)).min(1.0)
 }
 
 /// `stream 7 (0/7)` where a location has a name that does not say the same; where both have no room, `rank 0: thread 27844 (python)`, or the
