@@ -131,6 +131,9 @@ pub(crate) struct OpenArgs {
     /// Let SQL only ask: it creates, changes and writes nothing
     #[arg(long, help_heading = "Reading")]
     pub(crate) read_only: bool,
+    /// Let workers do parts of queries about stores: HOST:PORT,HOST:PORT, or `local:2` for two of its own; `off` for none [default: TQ_CLUSTER]
+    #[arg(long, value_name = "WORKERS", help_heading = "Reading")]
+    pub(crate) cluster: Option<String>,
     /// Whether parts of the traces will be asked for: set by commands, not by users.
     #[arg(skip)]
     pub(crate) keep_runs: bool,
@@ -173,9 +176,6 @@ pub(crate) struct QueryArgs {
     pub(crate) params: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
-    /// Let workers do parts of the query: HOST:PORT,HOST:PORT, or `local:2` for two of its own; the traces must be stores
-    #[arg(long, value_name = "WORKERS")]
-    pub(crate) cluster: Option<String>,
     /// How to write the answer
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,

@@ -8,6 +8,7 @@
 //! read_only = true      # as --read-only
 //! cache = true          # as --cache
 //! cache-size = "10GB"   # what it holds at most
+//! cluster = "a:7070,b:7070"  # as --cluster, for stores
 //!
 //! [prompt]              # as \set
 //! rows = 200            # or "all"
@@ -37,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) read_only: bool,
     pub(crate) cache: bool,
     pub(crate) cache_size: Option<usize>,
+    /// Workers that help with stores.
+    pub(crate) cluster: Option<String>,
     /// Settings of the prompt.
     pub(crate) prompt: Settings,
 }
@@ -94,6 +97,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("cache-size", Value::String(text)) => {
                 config.cache_size = Some(bytes(text).map_err(|why| wrong(key, format!("`cache-size`: {why}")))?);
             }
+            ("cluster", Value::String(workers)) => config.cluster = Some(workers.clone()),
             ("cache", Value::Boolean(cache)) => config.cache = *cache,
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
@@ -107,13 +111,24 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("memory", _) => return Err(wrong(key, "`memory` is a text like \"8GB\"".to_owned())),
             ("max-value", _) => return Err(wrong(key, "`max-value` is a text like \"64MB\"".to_owned())),
             ("cache-size", _) => return Err(wrong(key, "`cache-size` is a text like \"10GB\"".to_owned())),
+            ("cluster", _) => return Err(wrong(key, "`cluster` is a text like \"node1:7070,node2:7070\"".to_owned())),
             ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
             ("quiet" | "read_only" | "cache", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
             ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),
             _ => {
                 let near = did_you_mean(
                     key,
-                    ["memory", "max-value", "threads", "quiet", "read_only", "cache", "cache-size", "prompt"],
+                    [
+                        "memory",
+                        "max-value",
+                        "threads",
+                        "quiet",
+                        "read_only",
+                        "cache",
+                        "cache-size",
+                        "cluster",
+                        "prompt",
+                    ],
                 );
                 return Err(wrong(key, format!("`{key}` is no key of the configuration{near}")));
             }

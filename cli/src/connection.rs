@@ -25,6 +25,7 @@ use crate::errors::{self, Failure, Problem};
 use crate::output::{Output, Preparation};
 use crate::progress::Running;
 use crate::runtime::QueryRuntime;
+use crate::workers::{self, Workers};
 use crate::{open, statements, terminal};
 
 /// Values of `$name`.
@@ -33,6 +34,8 @@ pub(crate) type Params = Vec<(String, ScalarValue)>;
 /// A session with its queries.
 pub(crate) struct Connection {
     session: Arc<Session>,
+    /// Who helps; those of our own end with the last connection.
+    workers: Option<Arc<Workers>>,
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
     told: Option<HashSet<String>>,
@@ -50,22 +53,35 @@ enum Part {
 impl Connection {
     /// Opens the traces of a command line.
     pub(crate) fn open(args: &OpenArgs) -> Result<Connection, Failure> {
-        let session = Arc::new(open::open(args)?);
+        let workers = workers::of_traces(args)?;
+        let session = Arc::new(open::open(workers.as_ref().map_or(args, |(_, seen)| seen))?);
+        if let Some((workers, seen)) = &workers {
+            workers.help(&session, seen)?;
+        }
+        let workers = workers.map(|(workers, _)| workers);
         let runtime = QueryRuntime::new(open::threads(args))?;
-        Ok(Connection { session, runtime, told: None, kept: None, running: Running::default() })
+        Ok(Connection { session, workers, runtime, told: None, kept: None, running: Running::default() })
     }
 
     /// Another connection to the same session, of whose notes the terminal hears nothing.
     pub(crate) fn beside(&self) -> Result<Connection, Failure> {
         let (session, runtime) = (Arc::clone(&self.session), self.runtime.like()?);
-        Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
+        let workers = self.workers.clone();
+        Ok(Connection { session, workers, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
     }
 
     /// A connection to what touches a slice, of a session that keeps its runs; the terminal hears nothing of its notes.
     pub(crate) fn cut(&self, slice: Slice) -> Result<Connection, Failure> {
         let session = self.session.cut(slice).map_err(|error| errors::import::word(&error, &[]))?;
         let (session, runtime) = (Arc::new(session), self.runtime.like()?);
-        Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
+        Ok(Connection {
+            session,
+            workers: None,
+            runtime,
+            told: None,
+            kept: Some(Vec::new()),
+            running: Running::default(),
+        })
     }
 
     /// From now on a query also ends when `abandoned` is notified: nobody waits for its answer any more.
@@ -81,7 +97,8 @@ impl Connection {
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Connection, Failure> {
         let session = Arc::new(open::empty()?);
-        Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, kept: None, running: Running::default() })
+        let runtime = QueryRuntime::new(1)?;
+        Ok(Connection { session, workers: None, runtime, told: None, kept: None, running: Running::default() })
     }
 
     /// From now on a note is printed once, however many queries have it: for pages with many queries.
@@ -92,6 +109,11 @@ impl Connection {
     /// The notes since the last time, of a connection that keeps them.
     pub(crate) fn take_notes(&mut self) -> Vec<String> {
         self.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The addresses of the workers that help.
+    pub(crate) fn workers(&self) -> &[String] {
+        self.workers.as_ref().map_or(&[], |workers| workers.addresses())
     }
 
     pub(crate) fn session(&self) -> &Session {

@@ -33,6 +33,7 @@ mod terminal;
 mod text;
 mod timeout;
 mod view;
+mod workers;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};

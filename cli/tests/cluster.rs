@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ fn fixture(name: &str) -> PathBuf {
 fn tq(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
     command.args(arguments).env("TQ_CLUSTER_LEAST_BYTES", "0").env("NO_COLOR", "1");
-    command.env_remove("TQ_TOKEN").stdin(Stdio::null());
+    command.env_remove("TQ_TOKEN").env_remove("TQ_CLUSTER").stdin(Stdio::null());
     command
 }
 
@@ -161,6 +161,59 @@ fn saved_queries_are_answered_by_workers() {
         };
         assert_eq!(asked(None), asked(Some("local:2")), "{name}");
     }
+}
+
+#[test]
+fn reports_and_checks_are_answered_by_workers() {
+    let (folder, store) = store();
+    let answers = |workers: &str, name: &str| {
+        let page = folder.path().join(name);
+        let page = page.to_str().unwrap();
+        let report = ["report", &store, "--run", "wavefront_40", "--cluster", workers, "--html", "-o", page];
+        let report = tq(&report).output().unwrap();
+        assert!(report.status.success(), "{workers}: {}", text(&report.stderr));
+        let (base, new) = (format!("{store}/wavefront_40"), format!("{store}/fib_36"));
+        let check = ["check", &new, "--baseline", &base, "--query", "busy-time", "--cluster", workers];
+        let check = tq(&check).output().unwrap();
+        assert_ne!(check.status.code(), Some(2), "{workers}: {}", text(&check.stderr));
+        let diff = tq(&["diff", &base, &new, "--cluster", workers]).output().unwrap();
+        assert!(diff.status.success(), "{workers}: {}", text(&diff.stderr));
+        (std::fs::read_to_string(page).unwrap(), text(&check.stdout), text(&diff.stdout))
+    };
+    let (alone, together) = (answers("off", "alone.html"), answers("local:2", "alone.html"));
+    assert_eq!(alone.0, together.0);
+    assert_eq!((alone.1, alone.2), (together.1, together.2));
+}
+
+#[test]
+fn the_prompt_asks_workers() {
+    let (_folder, store) = store();
+    let lines = "\\cluster\n\\cluster local:2\nEXPLAIN SELECT name, count(*) FROM tasks GROUP BY name;\n\\cluster off\n\\cluster\n";
+    let mut prompt = tq(&[&store]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    prompt.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let answer = prompt.wait_with_output().unwrap();
+    let (shown, told) = (text(&answer.stdout), text(&answer.stderr));
+    assert!(answer.status.success(), "{told}");
+    assert!(shown.contains("Stage 1 ── tasks=2"), "{shown}");
+    assert!(told.contains("Workers: 127.0.0.1:"), "{told}");
+    assert_eq!(told.matches("No workers").count(), 3, "{told}");
+}
+
+#[test]
+fn the_environment_names_workers_for_stores_alone() {
+    let (_folder, store) = store();
+    let trace = fixture("tfprof/fib_36.json");
+    let sql = "EXPLAIN SELECT name, count(*) FROM tasks GROUP BY name";
+    let plan = |trace: &str, more: &[&str]| {
+        let mut arguments = vec!["query", trace, "-c", sql];
+        arguments.extend(more);
+        let answer = tq(&arguments).env("TQ_CLUSTER", "local:1").output().unwrap();
+        assert!(answer.status.success(), "{}", text(&answer.stderr));
+        text(&answer.stdout)
+    };
+    assert!(plan(&store, &[]).contains("Stage"), "{}", plan(&store, &[]));
+    assert!(!plan(&store, &["--cluster", "off"]).contains("Stage"));
+    assert!(!plan(trace.to_str().unwrap(), &[]).contains("Stage"));
 }
 
 #[test]

@@ -14,7 +14,6 @@ use tq_udfs::ticks::Tick;
 
 use crate::args::{OpenArgs, QueryArgs};
 use crate::charts::Chart;
-use crate::commands::cluster::Workers;
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::files::{Inputs, Outputs};
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     if let (true, None, Some(file)) = (chart.is_some(), args.format, &args.output) {
         output::must_be_svg(file)?;
     }
-    let (question, mut open) = question(args)?;
+    let (question, open) = question(args)?;
     must_not_overwrite_inputs(&question, &open, args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
     let (plain_params, chart, chart_line) = match &question {
@@ -57,11 +56,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             }
         }
     };
-    let workers = args.cluster.as_deref().map(|given| Workers::of(given, &mut open)).transpose()?;
     let mut connection = Connection::open(&open)?;
-    if let Some(workers) = &workers {
-        workers.help(connection.session(), &open)?;
-    }
     let mut picture = Picture { chart, ..pictures::surroundings(&mut connection, format)? };
     let tick = connection.session().tick();
     let (statements, params, file) = match question {

@@ -29,6 +29,9 @@ pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
             .hint("give them when you ask: `tq query STORE --from 2ms --to 3ms …`")
             .into());
     }
+    if args.open.cluster.is_some() {
+        return Err(Problem::new("workers answer queries: `tq import` takes no --cluster").into());
+    }
     if args.open.traces.is_empty() {
         return Err(Problem::new("no trace is given").hint("`tq import TRACE… --into STORE`").into());
     }

@@ -17,6 +17,7 @@ pub(super) enum Action {
     Plot,
     Report,
     Open,
+    Cluster,
     Timing,
     Expanded,
     Explain,
@@ -38,6 +39,7 @@ pub(super) enum Argument {
     Query,
     Chart,
     Setting,
+    Workers,
     Sql,
 }
 
@@ -102,6 +104,13 @@ pub(super) const COMMANDS: &[Command] = &[
         Argument::File,
         "\\open TRACE…",
         "open other traces instead; `\\open example` a small one",
+    ),
+    command(
+        &["\\cluster"],
+        Action::Cluster,
+        Argument::Workers,
+        "\\cluster [WORKERS]",
+        "let workers do parts of queries about the open stores, `off` for none, or say who does",
     ),
     command(&["\\explain"], Action::Explain, Argument::Sql, "\\explain SQL;", "how a statement would be answered"),
     command(

@@ -210,6 +210,7 @@ impl Words {
                 let words = values.filter(|word| !matches!(*word, "" | "or" | "a" | "number"));
                 matching(word, words.map(str::to_owned))
             }
+            Argument::Workers => matching(word, ["off", "local:2"].map(str::to_owned).into_iter()),
             Argument::Switch => matching(word, ["on", "off"].map(str::to_owned).into_iter()),
             Argument::Nothing | Argument::Query | Argument::Chart => Vec::new(),
         };

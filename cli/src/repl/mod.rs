@@ -334,6 +334,7 @@ impl Prompt {
             Action::Plot => self.plot(rest)?,
             Action::Report => self.may_write("\\report").and_then(|()| self.report(name))?,
             Action::Open => self.reopen(rest)?,
+            Action::Cluster => self.ask_workers(rest)?,
             Action::Explain => self.explain(rest)?,
             Action::Watch => self.watch(rest)?,
             Action::Set => self.set(rest)?,
@@ -445,6 +446,23 @@ impl Prompt {
         self.last = None;
         self.learn_words();
         self.greet()
+    }
+
+    /// `\cluster`: who does parts of queries from now on, or who does.
+    fn ask_workers(&mut self, workers: &str) -> Result<(), Failure> {
+        if workers.is_empty() {
+            terminal::line(&match self.connection.workers() {
+                [] => "No workers: queries are answered here.".to_owned(),
+                workers => format!("Workers: {}.", workers.join(", ")),
+            });
+            return Ok(());
+        }
+        let open = OpenArgs { cluster: Some(workers.to_owned()), ..self.open.clone() };
+        // As for other traces, views and tables of the prompt's own end with the session.
+        self.connection = Connection::open(&open)?;
+        self.open = open;
+        self.learn_words();
+        self.ask_workers("")
     }
 
     fn explain(&mut self, text: &str) -> Result<(), Failure> {

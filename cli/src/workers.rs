@@ -1,0 +1,297 @@
+//! The workers of `--cluster`: who they are, and those of this process's own.
+//!
+//! `local:N` starts N of its own: this program once more, on loopback. A random token goes to them through a pipe, never on a command
+//! line that others can read, and they end when the pipe does, whatever ends this process. `TQ_CLUSTER` and the configuration name workers
+//! for all commands that ask stores; traces that are none are asked here.
+
+use std::env::VarError;
+use std::sync::Arc;
+
+use tq_engine::open::TraceSpec;
+use tq_engine::remote::is_url;
+use tq_engine::store;
+
+use crate::args::OpenArgs;
+use crate::config;
+use crate::errors::{Failure, Problem};
+
+#[cfg(not(feature = "cluster"))]
+pub(crate) use without::{Workers, missing};
+
+#[cfg(feature = "cluster")]
+pub(crate) use with::{TOKEN, Workers, token};
+
+/// The variable with workers for all commands.
+const CLUSTER: &str = "TQ_CLUSTER";
+/// In place of workers: none, whatever `TQ_CLUSTER` and the configuration say.
+pub(crate) const OFF: &str = "off";
+
+/// The workers that help with these traces, and the traces under the paths that all of them see; `None`: nobody is asked.
+pub(crate) fn of_traces(args: &OpenArgs) -> Result<Option<(Arc<Workers>, OpenArgs)>, Failure> {
+    let Some(given) = asked(args)? else { return Ok(None) };
+    let mut seen = args.clone();
+    let workers = Workers::of(&given, &mut seen)?;
+    Ok(Some((workers, seen)))
+}
+
+/// Whom the command, the environment or the configuration names.
+fn asked(args: &OpenArgs) -> Result<Option<String>, Failure> {
+    if let Some(given) = &args.cluster {
+        return Ok((given != OFF).then(|| given.clone()));
+    }
+    let usual = match std::env::var(CLUSTER) {
+        Ok(text) => Some(text),
+        Err(VarError::NotPresent) => config::get().cluster.clone(),
+        Err(VarError::NotUnicode(_)) => return Err(Problem::new(format!("{CLUSTER} is no text")).into()),
+    };
+    let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store_on_disk(text));
+    Ok(usual.filter(|given| !given.is_empty() && given != OFF && are_stores()))
+}
+
+fn is_store_on_disk(text: &str) -> bool {
+    let path = TraceSpec::parse(text).path;
+    !is_url(&path) && store::find(&path).is_some()
+}
+
+/// This program has no clusters.
+#[cfg(not(feature = "cluster"))]
+mod without {
+    use std::sync::Arc;
+
+    use tq_engine::session::Session;
+
+    use super::OFF;
+    use crate::args::OpenArgs;
+    use crate::errors::{Failure, Problem};
+
+    pub(crate) enum Workers {}
+
+    impl Workers {
+        pub(crate) fn of(_: &str, _: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
+            Err(missing())
+        }
+
+        pub(crate) fn help(&self, _: &Session, _: &OpenArgs) -> Result<(), Failure> {
+            match *self {}
+        }
+
+        pub(crate) fn addresses(&self) -> &[String] {
+            match *self {}
+        }
+    }
+
+    pub(crate) fn missing() -> Failure {
+        Problem::new("this tq was built without clusters")
+            .hint("`cargo build --release --workspace --features tq-cli/cluster` builds one with them")
+            .hint(format!("`--cluster {OFF}` does without"))
+            .into()
+    }
+}
+
+#[cfg(feature = "cluster")]
+mod with {
+    use std::io::{BufRead, BufReader, Write};
+    use std::path::PathBuf;
+    use std::process::{Child, ChildStdin, Command, Stdio};
+    use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+    use std::time::{Duration, Instant};
+
+    use tq_engine::cluster;
+    use tq_engine::open::TraceSpec;
+    use tq_engine::remote::is_url;
+    use tq_engine::session::Session;
+    use tq_engine::store;
+
+    use crate::args::OpenArgs;
+    use crate::errors::{Failure, Problem};
+    use crate::text::words::bytes;
+    use crate::{open, secret};
+
+    /// The variable with what a worker wants to hear.
+    pub(crate) const TOKEN: &str = "TQ_TOKEN";
+    /// The variable with the bytes below which a scan stays at the client.
+    const LEAST_BYTES: &str = "TQ_CLUSTER_LEAST_BYTES";
+    /// So many bytes are read faster here than they are asked for elsewhere.
+    const LEAST_BYTES_DEFAULT: usize = 16 << 20;
+    /// How long a worker of our own may take to say where it listens.
+    const START: Duration = Duration::from_secs(30);
+    /// How long it may take to end.
+    const END: Duration = Duration::from_secs(1);
+    /// Workers of our own at most.
+    const MOST_LOCAL: usize = 64;
+
+    /// The workers of this process's own, shared by its connections: they end with the last one.
+    static OWN: Mutex<Weak<Workers>> = Mutex::new(Weak::new());
+
+    /// The token of the environment; an empty one is none.
+    pub(crate) fn token() -> Result<Option<String>, Failure> {
+        match std::env::var(TOKEN) {
+            Ok(token) if token.is_empty() => Ok(None),
+            Ok(token) => Ok(Some(token)),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotUnicode(_)) => Err(Problem::new(format!("{TOKEN} is no text")).into()),
+        }
+    }
+
+    /// Who helps; workers of our own end with it.
+    pub(crate) struct Workers {
+        addresses: Vec<String>,
+        token: Option<String>,
+        least_bytes: usize,
+        own: Vec<Own>,
+    }
+
+    impl Workers {
+        /// What `--cluster` says. The traces get the paths under which others see them.
+        pub(crate) fn of(given: &str, open: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
+            open.traces = open.traces.iter().map(|text| seen_by_others(text)).collect::<Result<_, _>>()?;
+            if open.traces.is_empty() {
+                return Err(Problem::new("--cluster needs a store to ask about")
+                    .hint("`tq query STORE --cluster …`")
+                    .into());
+            }
+            let least_bytes = match std::env::var(LEAST_BYTES) {
+                Ok(text) if text == "0" => 0,
+                Ok(text) => bytes(&text).map_err(|what| Problem::new(format!("{LEAST_BYTES}={text}: {what}")))?,
+                Err(_) => LEAST_BYTES_DEFAULT,
+            };
+            if let Some(count) = given.strip_prefix("local:") {
+                return Workers::of_this_process(count, least_bytes, open);
+            }
+            let addresses: Vec<String> = given.split(',').map(|address| address.trim().to_owned()).collect();
+            let is_address = |address: &String| {
+                address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+            };
+            if let Some(wrong) = addresses.iter().find(|address| !is_address(address)) {
+                return Err(Problem::new(format!("`{wrong}` is no address of a worker"))
+                    .hint("write `--cluster HOST:PORT,HOST:PORT`, or `--cluster local:2` for two of its own")
+                    .into());
+            }
+            Ok(Arc::new(Workers { addresses, token: token()?, least_bytes, own: vec![] }))
+        }
+
+        /// So many workers that end with this process; those that are there already serve all its connections.
+        fn of_this_process(count: &str, least_bytes: usize, open: &OpenArgs) -> Result<Arc<Workers>, Failure> {
+            let parsed = count.parse().ok().filter(|count| (1..=MOST_LOCAL).contains(count));
+            let Some(count) = parsed else {
+                return Err(Problem::new(format!("`local:{count}`: how many workers?"))
+                    .hint(format!("write `local:1` to `local:{MOST_LOCAL}`"))
+                    .into());
+            };
+            let mut there = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(workers) = there.upgrade().filter(|workers| workers.own.len() == count) {
+                return Ok(workers);
+            }
+            let token = secret::random()?;
+            let memory = open::memory_of(open.memory) / (count + 1);
+            let start = |_| Own::start(&token, memory, open::threads(open).div_ceil(count));
+            let started = (0..count).map(start).collect::<Result<Vec<_>, _>>()?;
+            let (own, addresses) = started.into_iter().unzip();
+            let workers = Arc::new(Workers { addresses, token: Some(token), least_bytes, own });
+            *there = Arc::downgrade(&workers);
+            Ok(workers)
+        }
+
+        /// `HOST:PORT` of each.
+        pub(crate) fn addresses(&self) -> &[String] {
+            &self.addresses
+        }
+
+        /// From now on they help the session.
+        pub(crate) fn help(&self, session: &Session, open: &OpenArgs) -> Result<(), Failure> {
+            let traces: Vec<TraceSpec> = open.traces.iter().map(|text| TraceSpec::parse(text)).collect();
+            let workers = cluster::Workers {
+                addresses: self.addresses.clone(),
+                token: self.token.clone(),
+                least_bytes: self.least_bytes as u64,
+            };
+            cluster::join(session, &traces, open.run_pattern.as_deref(), &open.run_args, &workers)
+                .map_err(|error| Problem::new(error.strip_backtrace()).into())
+        }
+    }
+
+    /// A trace under the path that others see: it must be a store on disk.
+    fn seen_by_others(text: &str) -> Result<String, Failure> {
+        let spec = TraceSpec::parse(text);
+        if is_url(&spec.path) {
+            return Err(Problem::new(format!(
+                "workers read stores on disk, and `{}` is behind a URL",
+                spec.shown().display()
+            ))
+            .hint("without --cluster it is asked from here")
+            .into());
+        }
+        let Some(place) = store::find(&spec.path) else {
+            return Err(Problem::new(format!("--cluster works on stores, and `{}` is none", spec.path.display()))
+                .hint(format!(
+                    "`tq import {text} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
+                ))
+                .into());
+        };
+        let root = place.root.canonicalize().map_err(|error| Problem::file("read", &place.root, &error))?;
+        let path: PathBuf = place.pattern.map_or_else(|| root.clone(), |pattern| root.join(pattern));
+        let path = path.display().to_string();
+        Ok(spec.name.map_or_else(|| path.clone(), |name| format!("{name}={path}")))
+    }
+
+    /// A worker of our own.
+    struct Own {
+        process: Child,
+        /// Its end ends the worker.
+        pipe: Option<ChildStdin>,
+    }
+
+    impl Own {
+        /// Starts one; where it listens is the other part.
+        fn start(token: &str, memory: usize, threads: usize) -> Result<(Own, String), Failure> {
+            let failed = |error: std::io::Error| Problem::new(format!("cannot start a worker: {error}"));
+            let mut process = Command::new(std::env::current_exe().map_err(failed)?)
+                .args([
+                    "cluster",
+                    "worker",
+                    "--of-client",
+                    "--memory",
+                    &memory.to_string(),
+                    "--threads",
+                    &threads.to_string(),
+                ])
+                .env_remove(TOKEN)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(failed)?;
+            let (mut pipe, output) = (process.stdin.take(), process.stdout.take());
+            if let Some(pipe) = &mut pipe {
+                writeln!(pipe, "{token}").and_then(|()| pipe.flush()).map_err(failed)?;
+            }
+            let own = Own { process, pipe };
+            // It may never say anything.
+            let (sender, said) = mpsc::channel();
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                let read = output.map(|output| BufReader::new(output).read_line(&mut line));
+                let _nobody_waits = sender.send(read.is_some_and(|read| read.is_ok()).then_some(line));
+            });
+            let line = said.recv_timeout(START).ok().flatten();
+            match line.as_deref().and_then(|line| line.trim_end().strip_prefix("listening on ")) {
+                Some(address) => Ok((own, address.to_owned())),
+                None => Err(Problem::new("a worker of `--cluster local` did not start").into()),
+            }
+        }
+    }
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            drop(self.pipe.take());
+            // It removes its temporary files and ends; one that does not is ended.
+            let last = Instant::now() + END;
+            while Instant::now() < last {
+                if !matches!(self.process.try_wait(), Ok(None)) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let _ended = self.process.kill().and_then(|()| self.process.wait());
+        }
+    }
+}
