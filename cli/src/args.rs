@@ -134,6 +134,9 @@ pub(crate) struct OpenArgs {
     /// Let workers do parts of queries about stores: HOST:PORT,HOST:PORT, or `local:2` for two of its own; `off` for none [default: TQ_CLUSTER]
     #[arg(long, value_name = "WORKERS", help_heading = "Reading")]
     pub(crate) cluster: Option<String>,
+    /// Believe those workers alone for whom the certificates (PEM) of this file vouch, and encrypt what travels [default: TQ_TLS_CA]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Reading")]
+    pub(crate) tls_ca: Option<PathBuf>,
     /// Whether parts of the traces will be asked for: set by commands, not by users.
     #[arg(skip)]
     pub(crate) keep_runs: bool,
@@ -438,6 +441,22 @@ pub(crate) struct ClusterArgs {
 pub(crate) enum ClusterCommand {
     /// Do parts of others' queries; the first line says where it listens
     Worker(WorkerArgs),
+    /// Whether workers would help, and what they do at the moment
+    Status(StatusArgs),
+}
+
+/// `tq cluster status`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// HOST:PORT,HOST:PORT [default: TQ_CLUSTER, or `cluster` of the configuration]
+    #[arg(value_name = "WORKERS")]
+    pub(crate) workers: Option<String>,
+    /// Believe those workers alone for whom the certificates (PEM) of this file vouch [default: TQ_TLS_CA]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// How to write the list
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    pub(crate) format: Option<Format>,
 }
 
 /// `tq cluster worker`.
@@ -463,6 +482,12 @@ pub(crate) struct WorkerArgs {
     /// Read only stores below this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) allow: Vec<PathBuf>,
+    /// Encrypt what travels, and show these certificates (PEM) to clients
+    #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key (PEM) of the first certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_key: Option<PathBuf>,
     /// The token is the first line of standard input, whose end ends the worker: how `--cluster local:N` starts its own.
     #[arg(long, hide = true)]
     pub(crate) of_client: bool,

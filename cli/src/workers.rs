@@ -19,7 +19,7 @@ use crate::errors::{Failure, Problem};
 pub(crate) use without::{Workers, missing};
 
 #[cfg(feature = "cluster")]
-pub(crate) use with::{TOKEN, Workers, token};
+pub(crate) use with::{TOKEN, Workers, addresses, authority, token};
 
 /// The variable with workers for all commands.
 const CLUSTER: &str = "TQ_CLUSTER";
@@ -39,13 +39,18 @@ fn asked(args: &OpenArgs) -> Result<Option<String>, Failure> {
     if let Some(given) = &args.cluster {
         return Ok((given != OFF).then(|| given.clone()));
     }
-    let usual = match std::env::var(CLUSTER) {
-        Ok(text) => Some(text),
-        Err(VarError::NotPresent) => config::get().cluster.clone(),
-        Err(VarError::NotUnicode(_)) => return Err(Problem::new(format!("{CLUSTER} is no text")).into()),
-    };
+    let usual = usual()?;
     let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store_on_disk(text));
     Ok(usual.filter(|given| !given.is_empty() && given != OFF && are_stores()))
+}
+
+/// Whom the environment or the configuration names for all commands.
+pub(crate) fn usual() -> Result<Option<String>, Failure> {
+    match std::env::var(CLUSTER) {
+        Ok(text) => Ok(Some(text)),
+        Err(VarError::NotPresent) => Ok(config::get().cluster.clone()),
+        Err(VarError::NotUnicode(_)) => Err(Problem::new(format!("{CLUSTER} is no text")).into()),
+    }
 }
 
 fn is_store_on_disk(text: &str) -> bool {
@@ -82,7 +87,7 @@ mod without {
 
     pub(crate) fn missing() -> Failure {
         Problem::new("this tq was built without clusters")
-            .hint("`cargo build --release --workspace --features tq-cli/cluster` builds one with them")
+            .hint("the feature `cluster`, on by default, builds one with them: `cargo install --path cli --locked`")
             .hint(format!("`--cluster {OFF}` does without"))
             .into()
     }
@@ -90,8 +95,10 @@ mod without {
 
 #[cfg(feature = "cluster")]
 mod with {
+    use std::collections::BTreeSet;
     use std::io::{BufRead, BufReader, Write};
-    use std::path::PathBuf;
+    use std::net::{SocketAddr, ToSocketAddrs};
+    use std::path::{Path, PathBuf};
     use std::process::{Child, ChildStdin, Command, Stdio};
     use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
     use std::time::{Duration, Instant};
@@ -109,6 +116,8 @@ mod with {
 
     /// The variable with what a worker wants to hear.
     pub(crate) const TOKEN: &str = "TQ_TOKEN";
+    /// The variable with the file of certificates that vouch for workers.
+    const TLS_CA: &str = "TQ_TLS_CA";
     /// The variable with the bytes below which a scan stays at the client.
     const LEAST_BYTES: &str = "TQ_CLUSTER_LEAST_BYTES";
     /// So many bytes are read faster here than they are asked for elsewhere.
@@ -137,6 +146,7 @@ mod with {
     pub(crate) struct Workers {
         addresses: Vec<String>,
         token: Option<String>,
+        authority: Option<Vec<u8>>,
         least_bytes: usize,
         own: Vec<Own>,
     }
@@ -158,16 +168,9 @@ mod with {
             if let Some(count) = given.strip_prefix("local:") {
                 return Workers::of_this_process(count, least_bytes, open);
             }
-            let addresses: Vec<String> = given.split(',').map(|address| address.trim().to_owned()).collect();
-            let is_address = |address: &String| {
-                address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-            };
-            if let Some(wrong) = addresses.iter().find(|address| !is_address(address)) {
-                return Err(Problem::new(format!("`{wrong}` is no address of a worker"))
-                    .hint("write `--cluster HOST:PORT,HOST:PORT`, or `--cluster local:2` for two of its own")
-                    .into());
-            }
-            Ok(Arc::new(Workers { addresses, token: token()?, least_bytes, own: vec![] }))
+            let authority = authority(open.tls_ca.as_deref())?;
+            let addresses = addresses(given, authority.is_some())?;
+            Ok(Arc::new(Workers { addresses, token: token()?, authority, least_bytes, own: vec![] }))
         }
 
         /// So many workers that end with this process; those that are there already serve all its connections.
@@ -187,7 +190,7 @@ mod with {
             let start = |_| Own::start(&token, memory, open::threads(open).div_ceil(count));
             let started = (0..count).map(start).collect::<Result<Vec<_>, _>>()?;
             let (own, addresses) = started.into_iter().unzip();
-            let workers = Arc::new(Workers { addresses, token: Some(token), least_bytes, own });
+            let workers = Arc::new(Workers { addresses, token: Some(token), authority: None, least_bytes, own });
             *there = Arc::downgrade(&workers);
             Ok(workers)
         }
@@ -203,11 +206,48 @@ mod with {
             let workers = cluster::Workers {
                 addresses: self.addresses.clone(),
                 token: self.token.clone(),
+                authority: self.authority.clone(),
                 least_bytes: self.least_bytes as u64,
             };
             cluster::join(session, &traces, open.run_pattern.as_deref(), &open.run_args, &workers)
                 .map_err(|error| Problem::new(error.strip_backtrace()).into())
         }
+    }
+
+    /// The certificates that vouch for workers.
+    pub(crate) fn authority(given: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
+        let usual = std::env::var_os(TLS_CA).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let Some(file) = given.map(Path::to_owned).or(usual) else { return Ok(None) };
+        Ok(Some(std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?))
+    }
+
+    /// The addresses that a list names. A name that stands for several machines, as that of a headless service, is all of them; where
+    /// workers show certificates, these are for the name, and it stays one.
+    pub(crate) fn addresses(given: &str, is_encrypted: bool) -> Result<Vec<String>, Failure> {
+        let mut all = Vec::new();
+        for address in given.split(',').map(str::trim) {
+            let parts = address.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+            let Some((host, _)) = parts else {
+                return Err(Problem::new(format!("`{address}` is no address of a worker"))
+                    .hint("write `HOST:PORT,HOST:PORT`, or `--cluster local:2` for two of its own")
+                    .into());
+            };
+            let found: Vec<SocketAddr> = match is_encrypted || host == "localhost" {
+                true => vec![],
+                // One that is unknown here is a worker that does not answer.
+                false => address.to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
+            };
+            // A machine may have an address of either kind.
+            let of_one_kind: BTreeSet<String> = match found.iter().any(SocketAddr::is_ipv4) {
+                true => found.iter().filter(|address| address.is_ipv4()).map(SocketAddr::to_string).collect(),
+                false => found.iter().map(SocketAddr::to_string).collect(),
+            };
+            match of_one_kind.len() {
+                0 | 1 => all.push(address.to_owned()),
+                _ => all.extend(of_one_kind),
+            }
+        }
+        Ok(all)
     }
 
     /// A trace under the path that others see: it must be a store on disk.

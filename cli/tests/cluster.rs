@@ -3,8 +3,10 @@
 //! Each test has a store of several small fixtures in a directory of its own. Workers listen on free ports of loopback and end with the test.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+#![expect(clippy::print_stdout, reason = "seeds and sums of rounds are shown with a failure")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -118,6 +120,10 @@ impl Worker {
         if let Some(token) = token {
             command.env("TQ_TOKEN", token);
         }
+        Worker::of(&mut command)
+    }
+
+    fn of(command: &mut Command) -> Worker {
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -261,32 +267,190 @@ fn a_worker_that_was_killed_before_is_done_without() {
     assert!(text(&refused.stderr).contains(&format!("worker {}", lost.address)), "{}", text(&refused.stderr));
 }
 
+/// What happens to a worker, or to the way to it, while a query runs.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// It is killed after so many milliseconds.
+    Killed(u64),
+    /// It stands still from then on.
+    Stopped(u64),
+    /// The connection ends after so many bytes of its answers …
+    Cut(u64),
+    /// … or nothing comes any more.
+    Swallowed(u64),
+    /// Each block of 4 KiB takes so many milliseconds.
+    Slow(u64),
+}
+
+/// A connection to a worker through which answers come as a fate says. Its threads end with the connections.
+fn through(worker: String, fate: Fate) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(client), Ok(server)) = (client, TcpStream::connect(&worker)) else { return };
+            let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _gone = std::io::copy(&mut from_client, &mut to_server);
+                let _closed = to_server.shutdown(Shutdown::Both);
+            });
+            std::thread::spawn(move || forward(server, client, fate));
+        }
+    });
+    address
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, fate: Fate) {
+    let mut block = [0; 4096];
+    let mut left = match fate {
+        Fate::Cut(bytes) | Fate::Swallowed(bytes) => bytes as usize,
+        _ => usize::MAX,
+    };
+    while let Ok(read @ 1..) = from.read(&mut block) {
+        if let Fate::Slow(milliseconds) = fate {
+            std::thread::sleep(Duration::from_millis(milliseconds));
+        }
+        let passed = read.min(left);
+        left -= passed;
+        if to.write_all(&block[..passed]).is_err() {
+            break;
+        }
+        if left == 0 && matches!(fate, Fate::Cut(_)) {
+            break;
+        }
+    }
+    let _closed = (to.shutdown(Shutdown::Both), from.shutdown(Shutdown::Both));
+}
+
+/// Random numbers that a seed gives again: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn fate(&mut self) -> Fate {
+        match self.below(5) {
+            0 => Fate::Killed(self.below(1_500)),
+            1 => Fate::Stopped(self.below(1_500)),
+            2 => Fate::Cut(self.below(200_000)),
+            3 => Fate::Swallowed(self.below(200_000)),
+            _ => Fate::Slow(self.below(20)),
+        }
+    }
+}
+
+/// `TQ_ROUNDS=200 TQ_SEED=7 cargo test -p tq-cli --test cluster lost -- --nocapture` asks more often, and again.
 #[test]
-fn a_worker_that_is_killed_meanwhile_changes_no_answer() {
+fn workers_that_are_lost_meanwhile_change_no_answer() {
+    const ROUNDS: u64 = 20;
+    // Longer than a query may hang.
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let (rounds, seed) = (given("TQ_ROUNDS").unwrap_or(ROUNDS), given("TQ_SEED").unwrap_or_else(now));
+    println!("TQ_SEED={seed}");
+    let mut random = Random(seed);
     let (_folder, store) = store();
-    // Long enough to be hit in the middle: each row of one side with each of the other, where the sides come from workers.
-    let sql = "SELECT a.name, count(*) FROM tasks a JOIN tasks b ON a.start < b.start GROUP BY a.name";
-    let alone = bag(&asked(&store, None, sql)).unwrap();
-    for wait in [0, 40, 150, 400] {
-        let (mut lost, left) = (Worker::start(None), Worker::start(None));
-        let both = format!("{},{}", lost.address, left.address);
-        let asking = tq(&["query", &store, "--format", "ndjson", "--cluster", &both, "-c", sql])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(wait));
-        lost.kill();
+    let queries = [
+        "SELECT * FROM tasks",
+        "SELECT run, name, count(*), sum(duration) FROM tasks GROUP BY run, name",
+        "SELECT run, step, name, duration FROM critical_path()",
+        // Each row of one side with each of the other, where both come from workers.
+        "SELECT a.name, count(*) FROM tasks a JOIN tasks b ON a.start < b.start GROUP BY a.name",
+    ];
+    let alone = queries.map(|sql| bag(&asked(&store, None, sql)).unwrap());
+    let (mut right, mut refused, mut longest) = (0, 0, Duration::ZERO);
+    for round in 0..rounds {
+        let fates = [Some(random.fate()), (random.below(4) == 0).then(|| random.fate())];
+        let which = random.below(queries.len() as u64) as usize;
+        let round = format!("round {round} of TQ_SEED={seed}, {fates:?}: {}", queries[which]);
+        let workers = [Worker::start(None), Worker::start(None)];
+        let addresses: Vec<String> = (workers.iter().zip(fates))
+            .map(|(worker, fate)| match fate {
+                Some(fate @ (Fate::Cut(_) | Fate::Swallowed(_) | Fate::Slow(_))) => {
+                    through(worker.address.clone(), fate)
+                }
+                _ => worker.address.clone(),
+            })
+            .collect();
         let started = Instant::now();
+        let asking =
+            tq(&["query", &store, "--format", "ndjson", "--cluster", &addresses.join(","), "-c", queries[which]])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+        for (worker, fate) in workers.iter().zip(fates) {
+            let (wait, signal) = match fate {
+                Some(Fate::Killed(wait)) => (wait, "-KILL"),
+                Some(Fate::Stopped(wait)) => (wait, "-STOP"),
+                _ => continue,
+            };
+            std::thread::sleep(Duration::from_millis(wait).saturating_sub(started.elapsed()));
+            let sent = Command::new("kill").args([signal, &worker.process.id().to_string()]).status().unwrap();
+            assert!(sent.success(), "{round}");
+        }
         let answer = asking.wait_with_output().unwrap();
-        assert!(started.elapsed() < Duration::from_secs(60), "after {wait} ms");
+        longest = longest.max(started.elapsed());
+        assert!(started.elapsed() < PATIENCE, "{round}");
         match bag(&answer) {
-            Ok(rows) => assert_eq!(rows, alone, "after {wait} ms"),
+            Ok(rows) => {
+                assert_eq!(rows, alone[which], "{round}");
+                right += 1;
+            }
             Err(told) => {
-                assert_eq!((answer.status.code(), text(&answer.stdout).as_str()), (Some(2), ""), "after {wait} ms");
-                assert!(told.contains("worker"), "after {wait} ms: {told}");
+                assert_eq!((answer.status.code(), text(&answer.stdout).as_str()), (Some(2), ""), "{round}");
+                let names_one = addresses.iter().any(|address| told.contains(address.as_str()));
+                assert!(told.contains("worker") && names_one, "{round}: {told}");
+                refused += 1;
             }
         }
+    }
+    println!("{rounds} rounds: {right} right, {refused} refused, the longest {:.1} s", longest.as_secs_f64());
+}
+
+#[test]
+fn status_says_who_would_help() {
+    let (mut lost, left) = (Worker::start(Some("right")), Worker::start(Some("right")));
+    lost.kill();
+    let status = |token: &str| {
+        let both = format!("{},{}", lost.address, left.address);
+        tq(&["cluster", "status", "--format", "csv"]).env("TQ_TOKEN", token).env("TQ_CLUSTER", both).output().unwrap()
+    };
+    let said = status("right");
+    assert_eq!(said.status.code(), Some(2));
+    let rows = text(&said.stdout);
+    assert!(rows.contains(&format!("{},ready,0\n", left.address)), "{rows}");
+    assert!(rows.contains(&format!("{},does not answer", lost.address)), "{rows}");
+    assert!(text(&status("wrong").stdout).contains(&format!("{},refuses the token,", left.address)));
+    let one = tq(&["cluster", "status", &left.address]).env("TQ_TOKEN", "right").output().unwrap();
+    assert!(one.status.success(), "{}", text(&one.stderr));
+}
+
+#[test]
+fn what_travels_is_encrypted_where_workers_have_certificates() {
+    let (folder, store) = store();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let [certificate, key] = ["worker.pem", "worker.key"].map(|name| folder.path().join(name).display().to_string());
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let worker = Worker::of(&mut tq(&["cluster", "worker", "--tls-cert", &certificate, "--tls-key", &key]));
+    let sql = "SELECT name, count(*) FROM tasks GROUP BY name";
+    let ask = ["query", &store, "--format", "ndjson", "-c", sql, "--cluster", &worker.address];
+    let encrypted = tq(&ask).env("TQ_TLS_CA", &certificate).output().unwrap();
+    assert_eq!(bag(&encrypted), bag(&asked(&store, None, sql)));
+
+    let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(&certificate, other.cert.pem()).unwrap();
+    for refused in [tq(&ask).output().unwrap(), tq(&ask).args(["--tls-ca", &certificate]).output().unwrap()] {
+        let told = text(&refused.stderr);
+        assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{told}");
+        assert!(told.contains(&format!("worker {}", worker.address)), "{told}");
     }
 }
 
@@ -315,12 +479,7 @@ fn a_wrong_token_is_refused() {
 fn a_worker_reads_what_it_may_alone() {
     let (folder, store) = store();
     let other = TempDir::new().unwrap();
-    let mut process =
-        tq(&["cluster", "worker", "--allow", other.path().to_str().unwrap()]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
-    let worker = Worker { process, address };
+    let worker = Worker::of(&mut tq(&["cluster", "worker", "--allow", other.path().to_str().unwrap()]));
     let refused = asked(&store, Some(&worker.address), "SELECT name FROM tasks");
     let told = text(&refused.stderr);
     assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{told}");

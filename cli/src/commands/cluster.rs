@@ -1,4 +1,4 @@
-//! `tq cluster worker`: a process that does parts of others' queries.
+//! `tq cluster worker`: a process that does parts of others' queries. `tq cluster status`: what such processes say of themselves.
 
 #[cfg(not(feature = "cluster"))]
 pub(crate) fn run(_: &crate::args::ClusterArgs) -> Result<(), crate::errors::Failure> {
@@ -12,22 +12,59 @@ pub(crate) use with::run;
 mod with {
     use std::io::{BufRead, BufReader};
     use std::net::{SocketAddr, ToSocketAddrs};
+    use std::path::PathBuf;
 
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use tokio::runtime::Builder;
-    use tq_engine::cluster::{self, Serving};
+    use tq_engine::cluster::{self, Serving, State};
 
-    use crate::args::{ClusterArgs, ClusterCommand, WorkerArgs};
+    use crate::args::{ClusterArgs, ClusterCommand, StatusArgs, WorkerArgs};
     use crate::errors::{Failure, Problem};
-    use crate::output::print;
-    use crate::workers::{TOKEN, token};
+    use crate::output::{self, print};
+    use crate::workers::{TOKEN, addresses, authority, token, usual};
     use crate::{memory, open};
 
     /// Deep plans recurse.
     const STACK_BYTES: usize = 256 << 20;
 
     pub(crate) fn run(args: &ClusterArgs) -> Result<(), Failure> {
-        let ClusterCommand::Worker(worker) = &args.command;
-        serve(worker)
+        match &args.command {
+            ClusterCommand::Worker(worker) => serve(worker),
+            ClusterCommand::Status(status) => tell(status),
+        }
+    }
+
+    /// `tq cluster status`: a row for each worker; it fails when one would not help.
+    fn tell(args: &StatusArgs) -> Result<(), Failure> {
+        let Some(given) = args.workers.clone().map_or_else(usual, |given| Ok(Some(given)))? else {
+            return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
+        };
+        let authority = authority(args.tls_ca.as_deref())?;
+        let addresses = addresses(&given, authority.is_some())?;
+        let workers = cluster::Workers { addresses, token: token()?, authority, least_bytes: 0 };
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|error| Problem::no_threads(&error))?;
+        let found =
+            runtime.block_on(cluster::status(&workers)).map_err(|error| Problem::new(error.strip_backtrace()))?;
+        let states = found.iter().map(|worker| match &worker.state {
+            State::Ready => "ready".to_owned(),
+            State::OfVersion(version) => format!("of version {version}, and this is {}", cluster::VERSION),
+            State::Refuses => "refuses the token".to_owned(),
+            State::Silent(why) => why.clone(),
+        });
+        let fragments = found.iter().map(|worker| worker.fragments.and_then(|count| i64::try_from(count).ok()));
+        let columns: [(&str, ArrayRef); 3] = [
+            ("worker", Arc::new(StringArray::from_iter_values(found.iter().map(|worker| &worker.address)))),
+            ("state", Arc::new(StringArray::from_iter_values(states))),
+            ("fragments", Arc::new(Int64Array::from_iter(fragments))),
+        ];
+        output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
+        match found.iter().all(|worker| worker.state == State::Ready) {
+            true => Ok(()),
+            false => Err(Failure::CouldNotRun),
+        }
     }
 
     fn serve(args: &WorkerArgs) -> Result<(), Failure> {
@@ -43,8 +80,14 @@ mod with {
         for folder in &args.allow {
             allowed.push(folder.canonicalize().map_err(|error| Problem::file("read", folder, &error))?);
         }
+        let read = |file: &PathBuf| std::fs::read(file).map_err(|error| Problem::file("read", file, &error));
+        let identity = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificates), Some(key)) => Some((read(certificates)?, read(key)?)),
+            _ => None,
+        };
         let serving = Serving {
             token,
+            identity,
             allowed: (!allowed.is_empty()).then_some(allowed),
             memory_limit: open::memory_of(args.memory),
             threads: open::threads_of(args.threads),

@@ -8,14 +8,13 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use tq_engine::import;
 use tq_engine::store::{self, Replace};
 use tq_engine::trace::Budget;
-use tq_udfs::ticks::Tick;
 
 use crate::args::{CompactArgs, GcArgs, ImportArgs, OpenArgs, RemoveArgs, RunsArgs};
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
 use crate::memory;
 use crate::open;
-use crate::output::{self, Destination, Look, Picture, print};
+use crate::output::{self, print};
 use crate::terminal;
 use crate::text::visible::visible;
 use crate::text::words::counted;
@@ -91,17 +90,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<(), Failure> {
     let schema = Arc::new(Schema::new(fields));
     let batch =
         RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(|error| Problem::internal(&error.to_string()))?;
-    let target = args.output.as_deref();
-    let (destination, writer) = Destination::open(target, format.spelling())?;
-    let tick = Tick::Nanosecond;
-    let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
-    let mut output = output::create(format, writer, &look, target, Picture::default());
-    output.begin(&schema)?;
-    output.rows(&batch)?;
-    output.end()?;
-    output.close()?;
-    drop(output);
-    destination.commit()
+    output::write_table(&batch, format, args.output.as_deref())
 }
 
 /// `tq remove STORE RUN`.

@@ -23,6 +23,9 @@ mod writer;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
+use datafusion::arrow::array::RecordBatch;
+use tq_udfs::ticks::Tick;
+
 use crate::errors::{Failure, Problem};
 use crate::format::Format;
 
@@ -62,6 +65,20 @@ pub(crate) fn must_be_svg(file: &Path) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a table of our own, whose times are nanoseconds: to a file, or to standard output.
+pub(crate) fn write_table(batch: &RecordBatch, format: Format, target: Option<&Path>) -> Result<(), Failure> {
+    let (destination, writer) = Destination::open(target, format.spelling())?;
+    let tick = Tick::Nanosecond;
+    let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
+    let mut output = create(format, writer, &look, target, Picture::default());
+    output.begin(&batch.schema())?;
+    output.rows(batch)?;
+    output.end()?;
+    output.close()?;
+    drop(output);
+    destination.commit()
 }
 
 /// The output of a format.

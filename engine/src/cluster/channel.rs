@@ -20,7 +20,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::codegen::http::{HeaderValue, Request, Response};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use url::Url;
 
 use super::MESSAGE_BYTES;
@@ -34,15 +34,24 @@ const CONNECT: Duration = Duration::from_secs(3);
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
 const ALIVE_WITHIN: Duration = Duration::from_secs(5);
 
+/// What connections need.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Access {
+    /// What workers want to hear.
+    pub(super) token: Option<HeaderValue>,
+    /// Whom to believe that they are who they say; `None`: nothing is encrypted.
+    pub(super) tls: Option<ClientTlsConfig>,
+}
+
 /// Connections by address.
 pub(super) struct Channels {
-    token: Option<HeaderValue>,
+    access: Access,
     open: Mutex<HashMap<Url, BoxCloneSyncChannel>>,
 }
 
 impl Channels {
-    pub(super) fn new(token: Option<HeaderValue>) -> Channels {
-        Channels { token, open: Mutex::default() }
+    pub(super) fn new(access: Access) -> Channels {
+        Channels { access, open: Mutex::default() }
     }
 }
 
@@ -53,27 +62,35 @@ pub(super) fn header_of(token: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
+impl Channels {
+    /// The connection to a worker, which is made the first time.
+    pub(super) async fn connected(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(url).cloned();
+        if let Some(channel) = open {
+            return Ok(channel);
+        }
+        let of_connection = |error: tonic::transport::Error| DataFusionError::External(Box::new(error));
+        let endpoint = Endpoint::from_shared(url.to_string()).map_err(of_connection)?;
+        let endpoint = match &self.access.tls {
+            Some(tls) => endpoint.tls_config(tls.clone()).map_err(of_connection)?,
+            None => endpoint,
+        };
+        let endpoint = endpoint
+            .connect_timeout(CONNECT)
+            .http2_keep_alive_interval(ALIVE_EVERY)
+            .keep_alive_timeout(ALIVE_WITHIN)
+            .keep_alive_while_idle(true);
+        let channel = endpoint.connect().await.map_err(of_connection)?;
+        let channel = BoxCloneSyncChannel::new(Guarded { channel, token: self.access.token.clone() });
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), channel.clone());
+        Ok(channel)
+    }
+}
+
 #[async_trait]
 impl ChannelResolver for Channels {
     async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(url).cloned();
-        let channel = match open {
-            Some(channel) => channel,
-            None => {
-                let of_connection = |error: tonic::transport::Error| DataFusionError::External(Box::new(error));
-                let endpoint = Endpoint::from_shared(url.to_string()).map_err(of_connection)?;
-                let endpoint = endpoint
-                    .connect_timeout(CONNECT)
-                    .http2_keep_alive_interval(ALIVE_EVERY)
-                    .keep_alive_timeout(ALIVE_WITHIN)
-                    .keep_alive_while_idle(true);
-                let channel = endpoint.connect().await.map_err(of_connection)?;
-                let channel = BoxCloneSyncChannel::new(Guarded { channel, token: self.token.clone() });
-                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), channel.clone());
-                channel
-            }
-        };
-        Ok(create_worker_client(channel))
+        Ok(create_worker_client(self.connected(url).await?))
     }
 }
 

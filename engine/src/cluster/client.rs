@@ -9,7 +9,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session as DataFusionSession;
@@ -25,28 +24,26 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, SpillManager,
 };
 use datafusion::prelude::SessionConfig;
-use datafusion_distributed::{
-    ChannelResolver, DistributedExt, GetWorkerInfoRequest, SessionStateBuilderExt, WorkerResolver, display_plan_ascii,
-};
+use datafusion_distributed::{DistributedExt, SessionStateBuilderExt, WorkerResolver, display_plan_ascii};
 use futures::{StreamExt, TryStreamExt};
 use tonic::codegen::http::HeaderValue;
+use tonic::transport::{Certificate, ClientTlsConfig};
 use tq_udfs::relation::notes::{Note, Notes};
 use url::Url;
 
 use super::VERSION;
-use super::channel::{Channels, header_of};
+use super::channel::{Access, Channels, header_of};
 use super::closed::CUT_OFF;
 use super::codec::TqCodec;
 use super::fragments::Cut;
 use super::options::{Opened, TqOptions, settings_of};
+use super::status::{State, state_of};
 use crate::options::TraceSpec;
 use crate::session::Session;
 use crate::sql::elsewhere::{Elsewhere, ask};
 use crate::sql::operators::{no_expressions, one_input};
 use crate::store::{DIFFERS, Segments};
 
-/// How long a worker may take to say who it is.
-const PROBE: Duration = Duration::from_secs(5);
 /// A query is tried so often.
 const TRIES: usize = 3;
 
@@ -57,8 +54,38 @@ pub struct Workers {
     pub addresses: Vec<String>,
     /// What they want to hear.
     pub token: Option<String>,
+    /// The certificates (PEM) that vouch for them; `None`: nothing is encrypted.
+    pub authority: Option<Vec<u8>>,
     /// Fragments that read fewer bytes are not sent.
     pub least_bytes: u64,
+}
+
+impl Workers {
+    pub(super) fn urls(&self) -> Result<Vec<Url>> {
+        let mut urls = Vec::with_capacity(self.addresses.len());
+        for address in &self.addresses {
+            let scheme = if self.authority.is_some() { "https" } else { "http" };
+            let url =
+                Url::parse(&format!("{scheme}://{address}")).ok().filter(|url| url.port_or_known_default().is_some());
+            let Some(url) = url.filter(|url| url.path() == "/" && url.query().is_none()) else {
+                return exec_err!("`{address}` is no address of a worker: write HOST:PORT");
+            };
+            urls.push(url);
+        }
+        Ok(urls)
+    }
+
+    /// What connections to them need.
+    pub(super) fn access(&self) -> Result<Access> {
+        let trusted = |pem| ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
+        Ok(Access { token: self.header()?, tls: self.authority.as_ref().map(trusted) })
+    }
+
+    fn header(&self) -> Result<Option<HeaderValue>> {
+        let Some(token) = &self.token else { return Ok(None) };
+        let header = header_of(token);
+        header.map(Some).ok_or_else(|| exec_datafusion_err!("the token has letters that no header may have"))
+    }
 }
 
 /// From now on, queries of the session are answered with the help of workers. `traces`, `run_pattern` and `run_args` are those that the
@@ -73,20 +100,7 @@ pub fn join(
     run_args: &[(String, String)],
     workers: &Workers,
 ) -> Result<()> {
-    let mut urls = Vec::with_capacity(workers.addresses.len());
-    for address in &workers.addresses {
-        let url = Url::parse(&format!("http://{address}")).ok().filter(|url| url.port_or_known_default().is_some());
-        let Some(url) = url.filter(|url| url.path() == "/" && url.query().is_none()) else {
-            return exec_err!("`{address}` is no address of a worker: write HOST:PORT");
-        };
-        urls.push(url);
-    }
-    let token = match &workers.token {
-        Some(token) => Some(
-            header_of(token).ok_or_else(|| exec_datafusion_err!("the token has letters that no header may have"))?,
-        ),
-        None => None,
-    };
+    let (urls, access) = (workers.urls()?, workers.access()?);
     let mut named = Vec::with_capacity(traces.len());
     for trace in traces {
         let path = trace.path.to_str().filter(|_| trace.path.is_absolute());
@@ -105,7 +119,7 @@ pub fn join(
     let codec = codec_of(session)?;
     let cluster = Cluster {
         workers: urls,
-        token,
+        access,
         least_bytes: workers.least_bytes,
         opened: opened.to_text()?,
         codec: Arc::new(codec),
@@ -131,7 +145,7 @@ pub(super) fn codec_of(session: &Session) -> Result<TqCodec> {
 
 struct Cluster {
     workers: Vec<Url>,
-    token: Option<HeaderValue>,
+    access: Access,
     least_bytes: u64,
     opened: String,
     codec: Arc<TqCodec>,
@@ -144,7 +158,7 @@ impl fmt::Debug for Cluster {
 }
 
 /// `HOST:PORT`, as it was given.
-fn address(url: &Url) -> String {
+pub(super) fn address(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
@@ -188,7 +202,7 @@ impl Cluster {
             .clone()
             .with_distributed_option_extension(options)
             .with_distributed_worker_resolver(These(workers.to_vec()))
-            .with_distributed_channel_resolver(Channels::new(self.token.clone()))
+            .with_distributed_channel_resolver(Channels::new(self.access.clone()))
             .with_distributed_user_codec_arc(Arc::clone(&self.codec) as _)
             .with_distributed_metrics_collection(false)
     }
@@ -198,28 +212,21 @@ impl Cluster {
     /// # Errors
     /// A worker refuses us, or is of another version: nobody would want to do without it silently.
     async fn probe(&self, workers: &[Url]) -> Result<(Vec<Url>, Vec<String>)> {
-        let channels = Channels::new(self.token.clone());
+        let channels = Channels::new(self.access.clone());
         let channels = &channels;
-        let asked = workers.iter().map(|url| async move {
-            let asked = async {
-                let mut client = channels.get_worker_client_for_url(url).await?;
-                client.get_worker_info(GetWorkerInfoRequest {}).await
-            };
-            (url, tokio::time::timeout(PROBE, asked).await)
-        });
+        let asked = workers.iter().map(|url| async move { (url, state_of(&channels, url).await) });
         let (mut answering, mut silent) = (vec![], vec![]);
-        for (url, answer) in futures::future::join_all(asked).await {
+        for (url, state) in futures::future::join_all(asked).await {
             let worker = address(url);
-            match answer {
-                Ok(Ok(info)) if info.version == VERSION => answering.push(url.clone()),
-                Ok(Ok(info)) => {
-                    return exec_err!("worker {worker} is of version {:?}, and this is {VERSION}", info.version);
+            match state {
+                State::Ready => answering.push(url.clone()),
+                State::OfVersion(version) => {
+                    return exec_err!("worker {worker} is of version {version:?}, and this is {VERSION}");
                 }
-                Ok(Err(error)) if is_refusal(&error) => {
+                State::Refuses => {
                     return exec_err!("worker {worker} refuses the token: TQ_TOKEN must be the same here and there");
                 }
-                Ok(Err(error)) => silent.push(format!("worker {worker} does not answer: {}", reason(&error))),
-                Err(_) => silent.push(format!("worker {worker} does not answer within {} s", PROBE.as_secs())),
+                State::Silent(why) => silent.push(format!("worker {worker} {why}")),
             }
         }
         Ok((answering, silent))
@@ -385,7 +392,7 @@ fn is_of_connection(error: &DataFusionError) -> bool {
         .any(|cause| cause.downcast_ref::<tonic::Status>().is_some_and(broke) || cause.is::<tonic::transport::Error>())
 }
 
-fn is_refusal(error: &DataFusionError) -> bool {
+pub(super) fn is_refusal(error: &DataFusionError) -> bool {
     let refuses = |status: &tonic::Status| status.code() == tonic::Code::Unauthenticated;
     causes(error).any(|cause| cause.downcast_ref::<tonic::Status>().is_some_and(refuses))
 }
@@ -400,7 +407,7 @@ fn causes<'a>(error: &'a DataFusionError) -> impl Iterator<Item = &'a (dyn std::
 }
 
 /// Why, in the words of whoever is last in a chain.
-fn reason(error: &DataFusionError) -> String {
+pub(super) fn reason(error: &DataFusionError) -> String {
     match causes(error).last() {
         Some(last) => match last.downcast_ref::<tonic::Status>() {
             Some(status) => status.message().to_owned(),

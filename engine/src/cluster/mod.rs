@@ -15,7 +15,7 @@
 //! fragments   what is cut out, and into which parts       client     planning, collecting, trying again without a lost worker
 //! codec       our operators as bytes                      worker     a process that does fragments
 //! closed      the end of a fragment's rows                channel    connections: token, limits, signs of life
-//! options     what a worker must know of the session
+//! options     what a worker must know of the session  status     who would help, and what it does
 //! ```
 //! An answer is never partial: the last row of each partition of a fragment says how many there were, and nothing is shown before all
 //! rows are there.
@@ -26,9 +26,11 @@ mod closed;
 mod codec;
 mod fragments;
 mod options;
+mod status;
 mod worker;
 
 pub use client::{Workers, join};
+pub use status::{State, Status, status};
 pub use worker::{Serving, serve};
 
 /// What both sides must have in common: plans and functions of one version mean the same.

@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion::execution::SessionState;
-use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext};
+use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext, WorkerResolver};
 use tokio::net::TcpListener;
 use tonic::service::InterceptorLayer;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 use tq_udfs::relation::notes::Notes;
 
@@ -42,6 +42,8 @@ const ALIVE_WITHIN: Duration = Duration::from_secs(20);
 pub struct Serving {
     /// What clients must say; `None`: whoever can connect may ask.
     pub token: Option<String>,
+    /// Certificates and their key (PEM), with which the worker shows who it is; `None`: nothing is encrypted.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// Folders below which stores are read; `None`: anywhere.
     pub allowed: Option<Vec<PathBuf>>,
     /// Bytes for tables and queries of the store that was asked for last.
@@ -64,25 +66,42 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
             _ => Err(Status::unauthenticated("the token is missing or wrong")),
         },
     };
-    let sessions = Arc::new(Sessions { name, serving, last: Mutex::new(None) });
+    let sessions = Arc::new(Sessions { name, serving: serving.clone(), last: Mutex::new(None) });
     let worker = Worker::from_session_builder(move |asked: WorkerQueryContext| {
         let sessions = Arc::clone(&sessions);
         async move { sessions.state(asked).await }
     });
-    let service = worker
-        .with_version(VERSION)
-        .into_worker_server()
-        .max_decoding_message_size(MESSAGE_BYTES)
-        .max_encoding_message_size(MESSAGE_BYTES);
-    Server::builder()
+    let worker = worker.with_version(VERSION);
+    // Which workers there are is for clients to know.
+    let observed = worker.with_observability_service(Arc::new(Nobody)).max_encoding_message_size(MESSAGE_BYTES);
+    let service =
+        worker.into_worker_server().max_decoding_message_size(MESSAGE_BYTES).max_encoding_message_size(MESSAGE_BYTES);
+    let server = match &serving.identity {
+        Some((certificates, key)) => {
+            let tls = ServerTlsConfig::new().identity(Identity::from_pem(certificates, key));
+            Server::builder().tls_config(tls).map_err(std::io::Error::other)?
+        }
+        None => Server::builder(),
+    };
+    server
         .tcp_nodelay(true)
         .http2_keepalive_interval(Some(ALIVE_EVERY))
         .http2_keepalive_timeout(Some(ALIVE_WITHIN))
         .layer(InterceptorLayer::new(is_known))
         .add_service(service)
+        .add_service(observed)
         .serve_with_incoming(TcpIncoming::from(listener))
         .await
         .map_err(std::io::Error::other)
+}
+
+/// A worker knows of no others.
+struct Nobody;
+
+impl WorkerResolver for Nobody {
+    fn get_urls(&self) -> Result<Vec<url::Url>> {
+        Ok(vec![])
+    }
 }
 
 /// Sessions as clients have them.

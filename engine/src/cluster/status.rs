@@ -1,0 +1,83 @@
+//! Status: whether a worker would help, and how much it does at the moment.
+
+use std::time::Duration;
+
+use datafusion::common::Result;
+use datafusion_distributed::grpc::{GetTaskProgressRequest, ObservabilityServiceClient};
+use datafusion_distributed::{ChannelResolver, GetWorkerInfoRequest};
+use futures::future::join_all;
+use url::Url;
+
+use super::channel::Channels;
+use super::client::{Workers, address, is_refusal, reason};
+use super::{MESSAGE_BYTES, VERSION};
+
+/// How long a worker may take to say who it is.
+const PROBE: Duration = Duration::from_secs(5);
+
+/// Whether a worker would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It would.
+    Ready,
+    /// It is of this version, whose plans are not ours.
+    OfVersion(String),
+    /// It wants to hear another token.
+    Refuses,
+    /// It does not answer; why.
+    Silent(String),
+}
+
+/// What is known of a worker.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// Whether it would help.
+    pub state: State,
+    /// Fragments of queries that it works on; `None` where it does not say.
+    pub fragments: Option<u64>,
+}
+
+/// Asks all workers at once; each may take five seconds. Answers are in the order of the addresses.
+///
+/// # Errors
+/// An address or the token cannot be one.
+pub async fn status(workers: &Workers) -> Result<Vec<Status>> {
+    let channels = Channels::new(workers.access()?);
+    let (urls, channels) = (workers.urls()?, &channels);
+    let asked = urls.iter().map(|url| async move {
+        let state = state_of(channels, url).await;
+        let fragments = match state {
+            State::Ready => fragments_of(channels, url).await,
+            _ => None,
+        };
+        Status { address: address(url), state, fragments }
+    });
+    Ok(join_all(asked).await)
+}
+
+/// Asks a worker who it is.
+pub(super) async fn state_of(channels: &Channels, url: &Url) -> State {
+    let asked = async {
+        let mut client = channels.get_worker_client_for_url(url).await?;
+        client.get_worker_info(GetWorkerInfoRequest {}).await
+    };
+    match tokio::time::timeout(PROBE, asked).await {
+        Ok(Ok(info)) if info.version == VERSION => State::Ready,
+        Ok(Ok(info)) => State::OfVersion(info.version),
+        Ok(Err(error)) if is_refusal(&error) => State::Refuses,
+        Ok(Err(error)) => State::Silent(format!("does not answer: {}", reason(&error))),
+        Err(_) => State::Silent(format!("does not answer within {} s", PROBE.as_secs())),
+    }
+}
+
+async fn fragments_of(channels: &Channels, url: &Url) -> Option<u64> {
+    let asked = async {
+        let channel = channels.connected(url).await.ok()?;
+        let mut client = ObservabilityServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
+        let progress = client.get_task_progress(GetTaskProgressRequest {}).await.ok()?;
+        Some(progress.into_inner().tasks.len() as u64)
+    };
+    tokio::time::timeout(PROBE, asked).await.ok().flatten()
+}
