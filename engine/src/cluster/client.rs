@@ -214,7 +214,7 @@ impl Cluster {
     async fn probe(&self, workers: &[Url]) -> Result<(Vec<Url>, Vec<String>)> {
         let channels = Channels::new(self.access.clone());
         let channels = &channels;
-        let asked = workers.iter().map(|url| async move { (url, state_of(&channels, url).await) });
+        let asked = workers.iter().map(|url| async move { (url, state_of(channels, url).await) });
         let (mut answering, mut silent) = (vec![], vec![]);
         for (url, state) in futures::future::join_all(asked).await {
             let worker = address(url);
