@@ -3,7 +3,6 @@
 //! Each test has a store of several small fixtures in a directory of its own. Workers listen on free ports of loopback and end with the test.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
-#![expect(clippy::print_stdout, reason = "seeds and sums of rounds are shown with a failure")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
