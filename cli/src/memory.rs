@@ -231,7 +231,7 @@ fn too_much(bytes: u64) -> Problem {
 }
 
 /// Resident bytes that no file stands behind; `None` where the system does not tell.
-fn anonymous_bytes() -> Option<u64> {
+pub(crate) fn anonymous_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = text.split(' ').skip(1).map_while(|field| field.trim().parse::<u64>().ok());
     let (resident, shared) = (pages.next()?, pages.next()?);

@@ -25,6 +25,8 @@ mod facts;
 mod foreign;
 #[path = "cli/headings.rs"]
 mod headings;
+#[path = "cli/jobs.rs"]
+mod jobs;
 #[path = "cli/lists.rs"]
 mod lists;
 #[path = "cli/memory.rs"]
@@ -143,6 +145,7 @@ impl Place {
             .current_dir(self.0.path())
             .env_remove("RUST_BACKTRACE")
             .env_remove("GITHUB_ACTIONS")
+            .env_remove("TQ_CLUSTER")
             .env("XDG_STATE_HOME", self.0.path().join("state"))
             .env("XDG_CONFIG_HOME", self.0.path().join("config"))
             .env("XDG_CACHE_HOME", self.0.path().join("cache"))

@@ -10,13 +10,13 @@ use super::ChartError;
 use super::data::{Data, Words, in_words};
 use super::label::shown;
 use super::palette::{Need, PLAIN, style};
-use super::scale::Scale;
+use super::scale::{Quantity, Scale};
 use super::sheet::{
     Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note,
     marks_width, rule,
 };
 use super::spec::Chart;
-use super::svg::{Rectangle, number};
+use super::svg::{Rectangle, Svg, number};
 
 const HEIGHT: f64 = 340.0;
 const BOXES_MAX: usize = 60;
@@ -106,22 +106,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let boxes: Vec<(usize, Summary)> =
         order.iter().map(|&code| (code as usize, summary(std::mem::take(&mut by_category[code as usize])))).collect();
     let all: usize = boxes.iter().map(|(_, summary)| summary.count).sum();
-    // What has no logarithm counts as a value, but does not stretch the axis.
-    let drawn = |(_, summary): &(usize, Summary)| {
-        let of_boxes = [summary.low, summary.first, summary.median, summary.third, summary.high];
-        let is_drawn = |value: &f64| !is_log || *value > 0.0;
-        of_boxes.into_iter().chain(summary.outliers.iter().copied()).filter(is_drawn).fold(f64::INFINITY, f64::min)
-    };
-    let least = boxes.iter().map(drawn).fold(f64::INFINITY, f64::min);
-    let most = boxes
-        .iter()
-        .map(|(_, summary)| summary.outliers.last().copied().unwrap_or(summary.high).max(summary.high))
-        .fold(f64::NEG_INFINITY, f64::max);
-    let scale = if is_log {
-        Scale::log(values.quantity, least, most)
-    } else {
-        Scale::from_zero(values.quantity, least, most, 7)
-    };
+    let scale = scale_of(&boxes, values.quantity, is_log);
     let at = |value: f64| match (is_log, value > 0.0) {
         (true, true) => value.log10(),
         (true, false) => scale.from,
@@ -146,56 +131,83 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         for (index, (code, summary)) in boxes.iter().enumerate() {
             let (name, class) = (&categories.words[*code], classes[*code]);
             let middle = plot.left + (index as f64 + 0.5) * step;
-            let (from, to) = (middle - width / 2.0, middle + width / 2.0);
-            let y = |value: f64| plot.y(&scale, at(value));
-            let text = |value: f64| values.quantity.text(value);
-            let tooltip = format!(
-                "{}: median {}, quartiles {} and {}, whiskers {} and {}, {}, {}, {:.1} % of all",
-                shown(name),
-                text(summary.median),
-                text(summary.first),
-                text(summary.third),
-                text(summary.low),
-                text(summary.high),
-                counted(summary.outliers.len(), "outlier"),
-                counted(summary.count, "value"),
-                100.0 * summary.count as f64 / all as f64
-            );
-            let outline_class = format!("s{class} k");
-            for (end, side) in [(summary.low, summary.first), (summary.high, summary.third)] {
-                rule(svg, &outline_class, (middle, y(side)), (middle, y(end)), &tooltip);
-                rule(svg, &outline_class, (middle - width / 4.0, y(end)), (middle + width / 4.0, y(end)), &tooltip);
-            }
-            let height = (y(summary.first) - y(summary.third)).max(1.0);
-            let rectangle = Rectangle { x: from, y: y(summary.third), width, height };
-            svg.bar(&format!("f{class} q"), rectangle, &tooltip);
-            let outline = format!(
-                "M{} {}h{}v{}h-{}Z",
-                number(from),
-                number(rectangle.y),
-                number(width),
-                number(height),
-                number(width)
-            );
-            svg.path(&outline_class, &outline, &tooltip);
-            rule(svg, &format!("s{class} m"), (from, y(summary.median)), (to, y(summary.median)), &tooltip);
-            let mut last = f64::NAN;
-            for &outlier in &summary.outliers {
-                let place = y(outlier).round();
-                if place != last {
-                    let times = match summary.median > 0.0 {
-                        true => format!(", {:.1} times the median", outlier / summary.median),
-                        false => String::new(),
-                    };
-                    let tooltip = format!("{}: {}{times}", shown(name), text(outlier));
-                    svg.dot(&format!("f{class} o"), (middle, place), 2.2, &tooltip);
-                    last = place;
-                }
-            }
+            let place = Place { middle, width, y: &|value| plot.y(&scale, at(value)) };
+            draw_box(svg, summary, &place, class, |value| values.quantity.text(value), shown(name), all);
         }
         names.draw(svg, plot.bottom, |index| plot.left + (index as f64 + 0.5) * step);
         plot.x_title(svg, plot.bottom + names_height + 14.0, &in_words(&categories.name));
     }))
+}
+
+/// The axis of all boxes. What has no logarithm counts as a value, but does not stretch it.
+fn scale_of(boxes: &[(usize, Summary)], quantity: Quantity, is_log: bool) -> Scale {
+    let least_drawn = |(_, summary): &(usize, Summary)| {
+        let of_boxes = [summary.low, summary.first, summary.median, summary.third, summary.high];
+        let is_drawn = |value: &f64| !is_log || *value > 0.0;
+        of_boxes.into_iter().chain(summary.outliers.iter().copied()).filter(is_drawn).fold(f64::INFINITY, f64::min)
+    };
+    let highest =
+        |(_, summary): &(usize, Summary)| summary.outliers.last().copied().unwrap_or(summary.high).max(summary.high);
+    let least = boxes.iter().map(least_drawn).fold(f64::INFINITY, f64::min);
+    let most = boxes.iter().map(highest).fold(f64::NEG_INFINITY, f64::max);
+    if is_log { Scale::log(quantity, least, most) } else { Scale::from_zero(quantity, least, most, 7) }
+}
+
+/// Where a box stands.
+struct Place<'a> {
+    middle: f64,
+    width: f64,
+    /// The height of a value.
+    y: &'a dyn Fn(f64) -> f64,
+}
+
+/// Draws the box of a category: `all` is the number of values of all boxes.
+fn draw_box(
+    svg: &mut Svg,
+    summary: &Summary,
+    place: &Place<'_>,
+    class: usize,
+    text: impl Fn(f64) -> String,
+    name: &str,
+    all: usize,
+) {
+    let &Place { middle, width, y } = place;
+    let (from, to) = (middle - width / 2.0, middle + width / 2.0);
+    let tooltip = format!(
+        "{name}: median {}, quartiles {} and {}, whiskers {} and {}, {}, {}, {:.1} % of all",
+        text(summary.median),
+        text(summary.first),
+        text(summary.third),
+        text(summary.low),
+        text(summary.high),
+        counted(summary.outliers.len(), "outlier"),
+        counted(summary.count, "value"),
+        100.0 * summary.count as f64 / all as f64
+    );
+    let outline_class = format!("s{class} k");
+    for (end, side) in [(summary.low, summary.first), (summary.high, summary.third)] {
+        rule(svg, &outline_class, (middle, y(side)), (middle, y(end)), &tooltip);
+        rule(svg, &outline_class, (middle - width / 4.0, y(end)), (middle + width / 4.0, y(end)), &tooltip);
+    }
+    let height = (y(summary.first) - y(summary.third)).max(1.0);
+    let rectangle = Rectangle { x: from, y: y(summary.third), width, height };
+    svg.bar(&format!("f{class} q"), rectangle, &tooltip);
+    let [x, top, across, down] = [from, rectangle.y, width, height].map(number);
+    svg.path(&outline_class, &format!("M{x} {top}h{across}v{down}h-{across}Z"), &tooltip);
+    rule(svg, &format!("s{class} m"), (from, y(summary.median)), (to, y(summary.median)), &tooltip);
+    let mut last = f64::NAN;
+    for &outlier in &summary.outliers {
+        let place = y(outlier).round();
+        if place == last {
+            continue;
+        }
+        let times = match summary.median > 0.0 {
+            true => format!(", {:.1} times the median", outlier / summary.median),
+            false => String::new(),
+        };
+        svg.dot(&format!("f{class} o"), (middle, place), 2.2, &format!("{name}: {}{times}", text(outlier)));
+        last = place;
+    }
 }
 
 /// Whether at least half of the boxes would be flat on a linear scale, and nine of ten values have a logarithm.

@@ -55,10 +55,12 @@ mod with {
             State::Silent(why) => why.clone(),
         });
         let fragments = found.iter().map(|worker| worker.fragments.and_then(|count| i64::try_from(count).ok()));
-        let columns: [(&str, ArrayRef); 3] = [
+        let memory = found.iter().map(|worker| worker.memory.and_then(|bytes| i64::try_from(bytes).ok()));
+        let columns: [(&str, ArrayRef); 4] = [
             ("worker", Arc::new(StringArray::from_iter_values(found.iter().map(|worker| &worker.address)))),
             ("state", Arc::new(StringArray::from_iter_values(states))),
             ("fragments", Arc::new(Int64Array::from_iter(fragments))),
+            ("memory_bytes", Arc::new(Int64Array::from_iter(memory))),
         ];
         output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
         match found.iter().all(|worker| worker.state == State::Ready) {
@@ -91,6 +93,7 @@ mod with {
             allowed: (!allowed.is_empty()).then_some(allowed),
             memory_limit: open::memory_of(args.memory),
             threads: open::threads_of(args.threads),
+            bytes_used: memory::anonymous_bytes,
         };
         memory::over(serving.memory_limit);
         let runtime = Builder::new_multi_thread()

@@ -17,7 +17,7 @@ mod plot;
 mod saved;
 mod shown;
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -161,13 +161,16 @@ impl Prompt {
         result
     }
 
-    /// Everything from a pipe, as a file would be.
+    /// From a pipe, as from a file; whoever writes into it gets each answer before the next question.
     fn read_all(&mut self) -> Result<(), Failure> {
-        let mut text = String::new();
-        io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|error| Problem::new(format!("cannot read standard input: {error}")))?;
-        self.answer_all(&text).map(|_| ())
+        let mut begun = Begun::default();
+        for (number, line) in io::stdin().lines().enumerate() {
+            let line = line.map_err(|error| Problem::new(format!("cannot read standard input: {error}")))?;
+            if self.answer_line(number, &line, &mut begun)? == Next::Leave {
+                return Ok(());
+            }
+        }
+        self.answer_rest(&begun).map(|_| ())
     }
 
     /// What was typed before Enter. A command may interrupt a statement, which is then typed on.
@@ -184,40 +187,48 @@ impl Prompt {
         let mut begun = Begun::default();
         match self.answer_lines(text, &mut begun)? {
             Next::Leave => Ok(Next::Leave),
-            Next::Go => self.answer(&begun.text).map_err(|failure| failure.further_down(begun.line)),
+            Next::Go => self.answer_rest(&begun),
         }
+    }
+
+    /// What stands behind the last `;`.
+    fn answer_rest(&mut self, begun: &Begun) -> Result<Next, Failure> {
+        self.answer(&begun.text).map_err(|failure| failure.further_down(begun.line))
     }
 
     /// Each statement when it is complete, and each command at once, also within a statement. What is left is in `begun`, after an
     /// error as well.
     fn answer_lines(&mut self, text: &str, begun: &mut Begun) -> Result<Next, Failure> {
         for (number, line) in text.lines().enumerate() {
-            if line.trim_start().starts_with('\\') && crate::statements::is_between_tokens(&begun.text) {
-                if self.answer(line)? == Next::Leave {
-                    return Ok(Next::Leave);
-                }
-                // Its line stays, so that errors name the right one.
-                if !begun.text.is_empty() {
-                    begun.text.push('\n');
-                }
-                continue;
-            }
-            if begun.text.is_empty() {
-                if line.trim().is_empty() {
-                    continue;
-                }
-                begun.line = number;
-            }
-            begun.text.push_str(line);
-            begun.text.push('\n');
-            if crate::statements::is_complete(&begun.text) {
-                let Begun { text, line } = std::mem::take(begun);
-                if self.answer(&text).map_err(|failure| failure.further_down(line))? == Next::Leave {
-                    return Ok(Next::Leave);
-                }
+            if self.answer_line(number, line, begun)? == Next::Leave {
+                return Ok(Next::Leave);
             }
         }
         Ok(Next::Go)
+    }
+
+    fn answer_line(&mut self, number: usize, line: &str, begun: &mut Begun) -> Result<Next, Failure> {
+        if line.trim_start().starts_with('\\') && crate::statements::is_between_tokens(&begun.text) {
+            let next = self.answer(line)?;
+            // Its line stays, so that errors name the right one.
+            if next == Next::Go && !begun.text.is_empty() {
+                begun.text.push('\n');
+            }
+            return Ok(next);
+        }
+        if begun.text.is_empty() {
+            if line.trim().is_empty() {
+                return Ok(Next::Go);
+            }
+            begun.line = number;
+        }
+        begun.text.push_str(line);
+        begun.text.push('\n');
+        if !crate::statements::is_complete(&begun.text) {
+            return Ok(Next::Go);
+        }
+        let Begun { text, line } = std::mem::take(begun);
+        self.answer(&text).map_err(|failure| failure.further_down(line))
     }
 
     fn answer(&mut self, text: &str) -> Result<Next, Failure> {

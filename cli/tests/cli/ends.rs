@@ -17,6 +17,21 @@ const ENDLESS: &str = "SELECT sum(a.value * b.value * c.value) AS total FROM ran
 const LATE: &str = "error: the query took longer than 300 ms, the limit of `--timeout`";
 
 #[test]
+fn a_pipe_gets_each_answer_before_the_next_question() {
+    let place = Place::new();
+    let mut prompt = place.command(&["run.json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut questions, mut answers) = (prompt.stdin.take().unwrap(), prompt.stdout.take().unwrap());
+    for value in ["17", "18"] {
+        write!(questions, "SELECT\n  {value} AS value;\n").unwrap();
+        let mut answer = [0; 9];
+        answers.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, *format!("value\n{value}\n").as_bytes());
+    }
+    drop(questions);
+    assert!(prompt.wait().unwrap().success());
+}
+
+#[test]
 fn a_late_query_is_no_answer() {
     let place = Place::new();
     for sql in [

@@ -28,6 +28,9 @@ use super::MESSAGE_BYTES;
 /// The header of the token.
 pub(super) const TOKEN: &str = "x-tq-token";
 
+/// The header with the bytes of a worker's process.
+pub(super) const MEMORY: &str = "x-tq-memory";
+
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(3);
 /// How often a sign of life is asked for, and how long it may take.

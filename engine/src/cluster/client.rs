@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session as DataFusionSession;
-use datafusion::common::{DFSchema, DataFusionError, Result, exec_datafusion_err, exec_err, internal_err};
+use datafusion::common::{DFSchema, DataFusionError, Result, exec_err, internal_err};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
@@ -26,18 +26,17 @@ use datafusion::physical_plan::{
 use datafusion::prelude::SessionConfig;
 use datafusion_distributed::{DistributedExt, SessionStateBuilderExt, WorkerResolver, display_plan_ascii};
 use futures::{StreamExt, TryStreamExt};
-use tonic::codegen::http::HeaderValue;
-use tonic::transport::{Certificate, ClientTlsConfig};
 use tq_udfs::relation::notes::{Note, Notes};
 use url::Url;
 
 use super::VERSION;
-use super::channel::{Access, Channels, header_of};
+use super::channel::{Access, Channels};
 use super::closed::CUT_OFF;
 use super::codec::TqCodec;
 use super::fragments::Cut;
 use super::options::{Opened, TqOptions, settings_of};
 use super::status::{State, state_of};
+use super::workers::{Workers, address, causes, reason};
 use crate::options::TraceSpec;
 use crate::session::Session;
 use crate::sql::elsewhere::{Elsewhere, ask};
@@ -46,47 +45,6 @@ use crate::store::{DIFFERS, Segments};
 
 /// A query is tried so often.
 const TRIES: usize = 3;
-
-/// Who does parts of queries.
-#[derive(Debug, Clone)]
-pub struct Workers {
-    /// `HOST:PORT` of each.
-    pub addresses: Vec<String>,
-    /// What they want to hear.
-    pub token: Option<String>,
-    /// The certificates (PEM) that vouch for them; `None`: nothing is encrypted.
-    pub authority: Option<Vec<u8>>,
-    /// Fragments that read fewer bytes are not sent.
-    pub least_bytes: u64,
-}
-
-impl Workers {
-    pub(super) fn urls(&self) -> Result<Vec<Url>> {
-        let mut urls = Vec::with_capacity(self.addresses.len());
-        for address in &self.addresses {
-            let scheme = if self.authority.is_some() { "https" } else { "http" };
-            let url =
-                Url::parse(&format!("{scheme}://{address}")).ok().filter(|url| url.port_or_known_default().is_some());
-            let Some(url) = url.filter(|url| url.path() == "/" && url.query().is_none()) else {
-                return exec_err!("`{address}` is no address of a worker: write HOST:PORT");
-            };
-            urls.push(url);
-        }
-        Ok(urls)
-    }
-
-    /// What connections to them need.
-    pub(super) fn access(&self) -> Result<Access> {
-        let trusted = |pem| ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
-        Ok(Access { token: self.header()?, tls: self.authority.as_ref().map(trusted) })
-    }
-
-    fn header(&self) -> Result<Option<HeaderValue>> {
-        let Some(token) = &self.token else { return Ok(None) };
-        let header = header_of(token);
-        header.map(Some).ok_or_else(|| exec_datafusion_err!("the token has letters that no header may have"))
-    }
-}
 
 /// From now on, queries of the session are answered with the help of workers. `traces`, `run_pattern` and `run_args` are those that the
 /// session was opened with; traces are stores, by absolute paths.
@@ -155,12 +113,6 @@ impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").field("workers", &self.workers.len()).finish_non_exhaustive()
     }
-}
-
-/// `HOST:PORT`, as it was given.
-pub(super) fn address(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 struct Shared(Arc<Cluster>);
@@ -390,31 +342,6 @@ fn is_of_connection(error: &DataFusionError) -> bool {
     };
     causes(error)
         .any(|cause| cause.downcast_ref::<tonic::Status>().is_some_and(broke) || cause.is::<tonic::transport::Error>())
-}
-
-pub(super) fn is_refusal(error: &DataFusionError) -> bool {
-    let refuses = |status: &tonic::Status| status.code() == tonic::Code::Unauthenticated;
-    causes(error).any(|cause| cause.downcast_ref::<tonic::Status>().is_some_and(refuses))
-}
-
-/// An error and what it came from.
-fn causes<'a>(error: &'a DataFusionError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    let root: &'a (dyn std::error::Error + 'static) = match error.find_root() {
-        DataFusionError::External(cause) => cause.as_ref(),
-        other => other,
-    };
-    std::iter::successors(Some(root), |error| error.source())
-}
-
-/// Why, in the words of whoever is last in a chain.
-pub(super) fn reason(error: &DataFusionError) -> String {
-    match causes(error).last() {
-        Some(last) => match last.downcast_ref::<tonic::Status>() {
-            Some(status) => status.message().to_owned(),
-            None => last.to_string(),
-        },
-        None => error.strip_backtrace(),
-    }
 }
 
 /// A plan that workers help with; its child is the plan as one process would execute it.

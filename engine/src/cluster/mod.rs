@@ -16,6 +16,7 @@
 //! codec       our operators as bytes                      worker     a process that does fragments
 //! closed      the end of a fragment's rows                channel    connections: token, limits, signs of life
 //! options     what a worker must know of the session  status     who would help, and what it does
+//!                                                     workers    their addresses and errors
 //! ```
 //! An answer is never partial: the last row of each partition of a fragment says how many there were, and nothing is shown before all
 //! rows are there.
@@ -28,10 +29,12 @@ mod fragments;
 mod options;
 mod status;
 mod worker;
+mod workers;
 
-pub use client::{Workers, join};
+pub use client::join;
 pub use status::{State, Status, status};
 pub use worker::{Serving, serve};
+pub use workers::Workers;
 
 /// What both sides must have in common: plans and functions of one version mean the same.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-55.2");

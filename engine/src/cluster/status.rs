@@ -8,8 +8,8 @@ use datafusion_distributed::{ChannelResolver, GetWorkerInfoRequest};
 use futures::future::join_all;
 use url::Url;
 
-use super::channel::Channels;
-use super::client::{Workers, address, is_refusal, reason};
+use super::channel::{Channels, MEMORY};
+use super::workers::{Workers, address, is_refusal, reason};
 use super::{MESSAGE_BYTES, VERSION};
 
 /// How long a worker may take to say who it is.
@@ -37,6 +37,8 @@ pub struct Status {
     pub state: State,
     /// Fragments of queries that it works on; `None` where it does not say.
     pub fragments: Option<u64>,
+    /// Bytes that its process has in memory, without those of files; `None` where it does not say.
+    pub memory: Option<u64>,
 }
 
 /// Asks all workers at once; each may take five seconds. Answers are in the order of the addresses.
@@ -48,11 +50,11 @@ pub async fn status(workers: &Workers) -> Result<Vec<Status>> {
     let (urls, channels) = (workers.urls()?, &channels);
     let asked = urls.iter().map(|url| async move {
         let state = state_of(channels, url).await;
-        let fragments = match state {
-            State::Ready => fragments_of(channels, url).await,
-            _ => None,
+        let (fragments, memory) = match state {
+            State::Ready => load_of(channels, url).await.unwrap_or_default(),
+            _ => (None, None),
         };
-        Status { address: address(url), state, fragments }
+        Status { address: address(url), state, fragments, memory }
     });
     Ok(join_all(asked).await)
 }
@@ -72,12 +74,14 @@ pub(super) async fn state_of(channels: &Channels, url: &Url) -> State {
     }
 }
 
-async fn fragments_of(channels: &Channels, url: &Url) -> Option<u64> {
+/// Fragments and bytes of a worker.
+async fn load_of(channels: &Channels, url: &Url) -> Option<(Option<u64>, Option<u64>)> {
     let asked = async {
         let channel = channels.connected(url).await.ok()?;
         let mut client = ObservabilityServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
         let progress = client.get_task_progress(GetTaskProgressRequest {}).await.ok()?;
-        Some(progress.into_inner().tasks.len() as u64)
+        let memory = progress.metadata().get(MEMORY).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+        Some((Some(progress.get_ref().tasks.len() as u64), memory))
     };
     tokio::time::timeout(PROBE, asked).await.ok().flatten()
 }

@@ -6,20 +6,25 @@
 //! It reads stores and nothing else: paths are looked at here, whatever the client says. The session that was asked for last stays open.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion::execution::SessionState;
 use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext, WorkerResolver};
 use tokio::net::TcpListener;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::NamedService;
 use tonic::service::InterceptorLayer;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 use tq_udfs::relation::notes::Notes;
 
-use super::channel::TOKEN;
+use super::channel::{MEMORY, TOKEN};
 use super::client::codec_of;
 use super::codec::TqCodec;
 use super::options::{Opened, TqOptions, apply_settings};
@@ -50,6 +55,8 @@ pub struct Serving {
     pub memory_limit: usize,
     /// Threads of a query.
     pub threads: usize,
+    /// Bytes that the process has in memory, for whoever asks how it is; `None`: not known.
+    pub bytes_used: fn() -> Option<u64>,
 }
 
 /// Answers requests until the process ends.
@@ -74,6 +81,7 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
     let worker = worker.with_version(VERSION);
     // Which workers there are is for clients to know.
     let observed = worker.with_observability_service(Arc::new(Nobody)).max_encoding_message_size(MESSAGE_BYTES);
+    let observed = Telling { service: observed, bytes_used: serving.bytes_used };
     let service =
         worker.into_worker_server().max_decoding_message_size(MESSAGE_BYTES).max_encoding_message_size(MESSAGE_BYTES);
     let server = match &serving.identity {
@@ -93,6 +101,42 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         .serve_with_incoming(TcpIncoming::from(listener))
         .await
         .map_err(std::io::Error::other)
+}
+
+/// A service whose answers say in a header how much memory the process has.
+#[derive(Clone)]
+struct Telling<S> {
+    service: S,
+    bytes_used: fn() -> Option<u64>,
+}
+
+impl<S: NamedService> NamedService for Telling<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<http::Request<Body>> for Telling<S>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = std::result::Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<std::result::Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let (answer, bytes_used) = (self.service.call(request), self.bytes_used);
+        Box::pin(async move {
+            let mut answer = answer.await?;
+            if let Some(bytes) = bytes_used() {
+                answer.headers_mut().insert(MEMORY, http::HeaderValue::from(bytes));
+            }
+            Ok(answer)
+        })
+    }
 }
 
 /// A worker knows of no others.

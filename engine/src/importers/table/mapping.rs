@@ -480,7 +480,9 @@ fn table_of(given: &Given) -> Result<Table, ImportError> {
 fn unknown_key(table: Table, given: &Given) -> ImportError {
     let columns: Vec<&str> = mappable(table).map(|column| column.name).collect();
     let what = format!("`{}` is no column of {table} and no setting", given.key);
-    match nearest(&given.key, columns.iter().copied().chain(SETTINGS)) {
+    // In the tables, rows are told apart by `task`.
+    let of_tables = (given.key == "task" && columns.contains(&"id")).then_some("id");
+    match of_tables.or_else(|| nearest(&given.key, columns.iter().copied().chain(SETTINGS))) {
         Some(near) => given.refuse(what, Some(format!("did you mean `{near}`?"))),
         None => {
             let known = format!("{what}; its columns are {}, settings are {}", list(columns), list(SETTINGS));
@@ -593,6 +595,7 @@ mod tests {
         check(&[("table", "task")], "did you mean `tasks`?");
         check(&[("table", "links"), ("table.start", "a")], "`start` is no column of links");
         check(&[("table.task", "a")], "`task` is no column of tasks");
+        check(&[("table.task", "a")], "did you mean `id`?");
         check(&[("table.delimiter", "ab")], "a delimiter is one character");
         check(&[("table.time_unit", "h")], "`time_unit` can be `s`, `ms`");
         check(&[("table.name", "'a")], "does not end");

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What workers bring: python3 benches/cluster.py TQ STORE [MOST]
+
+Asks four questions about a store of many runs in one process on one core, then with 1, 2 … MOST (2) workers of one core each, and
+prints a table: seconds by the clock (best of three), processor time of the client and of all workers, bytes through loopback. Answers
+must be those of the one process. Workers are pinned to the cores in turn; the client may use the core of the first.
+`TQ_CLUSTER_LEAST_BYTES` is 0, so that nothing stays here because it is small.
+"""
+import os
+import subprocess
+import sys
+import time
+
+QUESTIONS = {
+    "tasks by run": "SELECT run, count(*), sum(duration) FROM tasks GROUP BY run",
+    "busy by run and location": "SELECT run, location, busy(start, finish) FROM tasks GROUP BY run, location",
+    "critical path by run": "SELECT run, count(*), sum(duration) FROM critical_path() GROUP BY run",
+    "self time by name": "SELECT name, sum(self_time) FROM self_time(tasks) GROUP BY name",
+    "nothing to do": "SELECT count(*) FROM tasks WHERE run = 'none'",
+}
+TURNS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor(pid):
+    """Seconds of a process so far."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def loopback():
+    """Bytes that went through loopback so far."""
+    line = next(line for line in open("/proc/net/dev") if line.strip().startswith("lo:"))
+    return int(line.split(":")[1].split()[0])
+
+
+def start(tq, core):
+    command = ["taskset", "-c", str(core), tq, "cluster", "worker", "--threads", "1"]
+    began = time.monotonic()
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    address = worker.stdout.readline().decode().split()[-1]
+    return worker, address, time.monotonic() - began
+
+
+def ask(tq, store, cluster, sql):
+    """Rows in order, seconds, seconds of the processor, bytes."""
+    command = ["taskset", "-c", "0", tq, "query", store, "--threads", "1", "--quiet", "--format", "csv", "--cluster", cluster, "-c", sql]
+    environment = {**os.environ, "TQ_CLUSTER_LEAST_BYTES": "0"}
+    before, began, bytes_before = os.times(), time.monotonic(), loopback()
+    answer = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    seconds, after = time.monotonic() - began, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return sorted(answer.splitlines()), seconds, used, loopback() - bytes_before
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    tq, store = sys.argv[1:3]
+    most = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+    print("| question | workers | seconds | client s | workers s | MB through loopback | to one worker |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for question, sql in QUESTIONS.items():
+        alone = None
+        of_one = None
+        for count in range(most + 1):
+            workers = [start(tq, number % os.cpu_count()) for number in range(count)]
+            cluster = ",".join(address for _, address, _ in workers) or "off"
+            best = None
+            for _ in range(TURNS):
+                used_before = sum(processor(worker.pid) for worker, _, _ in workers)
+                rows, seconds, client, sent = ask(tq, store, cluster, sql)
+                used = sum(processor(worker.pid) for worker, _, _ in workers) - used_before
+                alone = alone or rows
+                if rows != alone:
+                    sys.exit(f"{question}: {count} workers answer otherwise than one process")
+                if best is None or seconds < best[0]:
+                    best = seconds, client, used, sent
+            for worker, _, _ in workers:
+                worker.kill()
+                worker.wait()
+            seconds, client, used, sent = best
+            of_one = seconds if count == 1 else of_one
+            ratio = f"{of_one / seconds:.2f}" if count > 1 else ""
+            print(f"| {question} | {count} | {seconds:.2f} | {client:.2f} | {used:.2f} | {sent / 1e6:.1f} | {ratio} |", flush=True)
+    worker, address, seconds = start(tq, 0)
+    status = subprocess.run([tq, "cluster", "status", address, "--format", "csv"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    print(f"\nA worker starts in {seconds:.2f} s and has {int(status.split(',')[-1]) / 1e6:.0f} MB when idle.")
+    worker.kill()
+
+
+if __name__ == "__main__":
+    main()
