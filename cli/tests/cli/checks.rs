@@ -1,7 +1,5 @@
 //! `tq check`: outcomes, exit status and the forms that CI reads.
 
-use std::fmt::Write as _;
-
 use expect_test::expect;
 
 use super::{Place, TRACE};
