@@ -6,6 +6,7 @@ prints a table: seconds by the clock (best of three), processor time of the clie
 must be those of the one process. Workers are pinned to the cores in turn; the client may use the core of the first.
 `TQ_CLUSTER_LEAST_BYTES` is 0, so that nothing stays here because it is small.
 """
+import json
 import os
 import subprocess
 import sys
@@ -84,8 +85,8 @@ def main():
             ratio = f"{of_one / seconds:.2f}" if count > 1 else ""
             print(f"| {question} | {count} | {seconds:.2f} | {client:.2f} | {used:.2f} | {sent / 1e6:.1f} | {ratio} |", flush=True)
     worker, address, seconds = start(tq, 0)
-    status = subprocess.run([tq, "cluster", "status", address, "--format", "csv"], stdout=subprocess.PIPE, check=True).stdout.decode()
-    print(f"\nA worker starts in {seconds:.2f} s and has {int(status.split(',')[-1]) / 1e6:.0f} MB when idle.")
+    status = subprocess.run([tq, "cluster", "status", address, "--format", "json"], stdout=subprocess.PIPE, check=True).stdout
+    print(f"\nA worker starts in {seconds:.2f} s and has {json.loads(status)[0]['memory_bytes'] / 1e6:.0f} MB when idle.")
     worker.kill()
 
 

@@ -1,9 +1,9 @@
 //! Question: what does one trace that is larger than memory cost, to write into a store and to ask?
 //!
-//! `cargo run --release --example large -- MILLIONS [LINKS] [STORE]`: MILLIONS million tasks on 100 locations with 5000 names, every second one
-//! inside of another, with LINKS (4) dependencies each, are handed to the builder in pieces and written with the memory limit of
-//! `tq import`; says first how much disk it needs, in the folder for temporary files (`TMPDIR`). Where STORE is there already it is
-//! only asked. Each question is asked by a process of its own with [`LIMIT`], which says the most that it had resident.
+//! `cargo run --release --example large -- MILLIONS [LINKS] [STORE] [RUNS]`: MILLIONS million tasks on 100 locations with 5000 names, every
+//! second one inside of another, with LINKS (4) dependencies each, are handed to the builder in pieces and written with the memory limit of
+//! `tq import`, RUNS (1) times; says first how much disk it needs, in the folder for temporary files (`TMPDIR`). Where STORE is there
+//! already it is only asked. Each question is asked by a process of its own with [`LIMIT`], which says the most that it had resident.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,7 +79,11 @@ fn main() {
     if !store.exists() {
         let bytes = tasks * (TASK_BYTES + links * LINK_BYTES);
         println!("about {} GB of disk in {}", bytes / 1_000_000_000, std::env::temp_dir().display());
-        write(&store, tasks, links);
+        let runs = number(3).unwrap_or(1);
+        for run in 1..=runs {
+            let name = if runs == 1 { "large".to_owned() } else { format!("large/{run}") };
+            write(&store, name, tasks, links);
+        }
     }
     let program = std::env::current_exe().expect("a program");
     // In the middle of the run, which is five ticks long for each task.
@@ -128,13 +132,13 @@ fn answer(store: &Path, sql: &str) {
 }
 
 #[expect(clippy::print_stdout, reason = "a bench prints its figures")]
-fn write(store: &Path, tasks: usize, links: usize) {
+fn write(store: &Path, name: String, tasks: usize, links: usize) {
     std::fs::create_dir_all(store.parent().unwrap_or(store)).expect("a folder");
     // A format needs a file to read.
     let seed = store.with_extension("generated");
     std::fs::write(&seed, "generated\n").expect("a file");
     let options = OpenOptions {
-        traces: vec![TraceSpec { name: Some("large".to_owned()), path: seed.clone() }],
+        traces: vec![TraceSpec { name: Some(name), path: seed.clone() }],
         importers: vec![Arc::new(Generated { tasks, links })],
         from_format: Some(DOC.name.to_owned()),
         ..OpenOptions::new(IMPORT_LIMIT, THREADS)
@@ -142,7 +146,7 @@ fn write(store: &Path, tasks: usize, links: usize) {
     let (written, cost) = once(|| import(store, &options, &Replace::Nothing, false));
     written.expect("a store");
     std::fs::remove_file(&seed).expect("the file is removed");
-    let bytes: u64 = store::list(store).expect("a store").iter().map(|run| run.bytes).sum();
+    let bytes = store::list(store).expect("a store").last().map_or(0, |run| run.bytes);
     println!(
         "{tasks} tasks and {} links written in {:.1} s, {:.1} s of processor time, {} MB resident at most; {bytes} bytes, {:.2} a task",
         tasks * links,

@@ -463,7 +463,7 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine it wants a token\n\
-    from the environment, the same here and there, and folders that it may read.\n\n\
+    from the environment, the same here and there, and folders or URLs that it may read.\n\n\
     Examples:\n  \
     tq cluster worker                                            prints `listening on 127.0.0.1:PORT`\n  \
     TQ_TOKEN=… tq cluster worker 0.0.0.0:7070 --allow /data      for other machines\n  \
@@ -479,8 +479,8 @@ pub(crate) struct WorkerArgs {
     /// Threads of a query [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
-    /// Read only stores below this folder
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    /// Read only stores below this folder, or below this URL
+    #[arg(long, value_name = "FOLDER|URL", value_hint = ValueHint::DirPath)]
     pub(crate) allow: Vec<PathBuf>,
     /// Encrypt what travels, and show these certificates (PEM) to clients
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]

@@ -112,8 +112,8 @@ impl Connection {
     }
 
     /// The addresses of the workers that help.
-    pub(crate) fn workers(&self) -> &[String] {
-        self.workers.as_ref().map_or(&[], |workers| workers.addresses())
+    pub(crate) fn workers(&self) -> Vec<String> {
+        self.workers.as_ref().map(|workers| workers.addresses()).unwrap_or_default()
     }
 
     pub(crate) fn session(&self) -> &Session {

@@ -1,4 +1,5 @@
-//! A progress line on the terminal for long queries: rows read so far, and per second.
+//! A progress line on the terminal for long queries: rows read so far, and per second; of a query that workers help with, the parts that
+//! they have done.
 //!
 //! Operators count the rows that they pass on; the largest count is taken as the rows read.
 
@@ -9,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use datafusion::physical_plan::ExecutionPlan;
+use tq_engine::sql::{PARTS, PARTS_DONE};
 
 /// A query shorter than this stays silent.
 const AFTER: Duration = Duration::from_secs(1);
@@ -29,6 +31,13 @@ impl Running {
         plan.map_or(0, |plan| rows_of(&plan) as u64)
     }
 
+    /// Parts that workers have done, of all that they were asked for; `None` where none helps.
+    fn parts(&self) -> Option<(usize, usize)> {
+        let plan = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let (done, all) = parts_of(&plan);
+        (all > 0).then_some((done, all))
+    }
+
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -37,6 +46,13 @@ impl Running {
 fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
     let own = plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or(0);
     plan.children().into_iter().map(rows_of).fold(own, usize::max)
+}
+
+fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> (usize, usize) {
+    let gauge = |name| plan.metrics().and_then(|metrics| metrics.sum_by_name(name)).map_or(0, |value| value.as_usize());
+    let own = (gauge(PARTS_DONE), gauge(PARTS));
+    let below = plan.children().into_iter().map(parts_of);
+    below.fold(own, |(done, all), (more_done, more)| (done + more_done, all + more))
 }
 
 /// Draws the line until it is dropped.
@@ -59,7 +75,7 @@ impl Meter {
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 if started.elapsed() >= AFTER {
                     drawn = true;
-                    let line = line(running.rows(), started.elapsed());
+                    let line = line(running.rows(), running.parts(), started.elapsed());
                     let _ = write!(io::stderr().lock(), "\r\x1b[K{line}; Ctrl-C ends it");
                 }
             }
@@ -80,9 +96,12 @@ impl Drop for Meter {
     }
 }
 
-/// `3.2 s, 12.4 M rows read, 3.9 M rows/s`.
-pub(crate) fn line(rows: u64, elapsed: Duration) -> String {
+/// `3.2 s, 12.4 M rows read, 3.9 M rows/s`, or `3.2 s, workers have done 3 of 8 parts`.
+pub(crate) fn line(rows: u64, parts: Option<(usize, usize)>, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
+    if let Some((done, all)) = parts {
+        return format!("{seconds:.1} s, workers have done {done} of {all} parts");
+    }
     if rows == 0 {
         return format!("{seconds:.1} s");
     }
@@ -104,8 +123,10 @@ mod tests {
 
     #[test]
     fn counts_are_short() {
-        assert_eq!(line(12_400_000, Duration::from_secs(4)), "4.0 s, 12.4 M rows read, 3.1 M rows/s");
-        assert_eq!(line(999, Duration::from_millis(500)), "0.5 s, 999 rows read, 1998 rows/s");
-        assert_eq!(line(0, Duration::from_millis(1_240)), "1.2 s");
+        assert_eq!(line(12_400_000, None, Duration::from_secs(4)), "4.0 s, 12.4 M rows read, 3.1 M rows/s");
+        assert_eq!(line(999, None, Duration::from_millis(500)), "0.5 s, 999 rows read, 1998 rows/s");
+        assert_eq!(line(0, None, Duration::from_millis(1_240)), "1.2 s");
+        let parts = Some((3, 8));
+        assert_eq!(line(0, parts, Duration::from_secs(2)), "2.0 s, workers have done 3 of 8 parts");
     }
 }

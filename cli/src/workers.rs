@@ -8,7 +8,6 @@ use std::env::VarError;
 use std::sync::Arc;
 
 use tq_engine::open::TraceSpec;
-use tq_engine::remote::is_url;
 use tq_engine::store;
 
 use crate::args::OpenArgs;
@@ -40,7 +39,7 @@ fn asked(args: &OpenArgs) -> Result<Option<String>, Failure> {
         return Ok((given != OFF).then(|| given.clone()));
     }
     let usual = usual()?;
-    let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store_on_disk(text));
+    let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store(text));
     Ok(usual.filter(|given| !given.is_empty() && given != OFF && are_stores()))
 }
 
@@ -53,9 +52,9 @@ pub(crate) fn usual() -> Result<Option<String>, Failure> {
     }
 }
 
-fn is_store_on_disk(text: &str) -> bool {
-    let path = TraceSpec::parse(text).path;
-    !is_url(&path) && store::find(&path).is_some()
+/// Who cannot be asked whether it is one says so when it is opened.
+fn is_store(text: &str) -> bool {
+    store::is_store(&TraceSpec::parse(text).path).unwrap_or(false)
 }
 
 /// This program has no clusters.
@@ -80,7 +79,7 @@ mod without {
             match *self {}
         }
 
-        pub(crate) fn addresses(&self) -> &[String] {
+        pub(crate) fn addresses(&self) -> Vec<String> {
             match *self {}
         }
     }
@@ -103,7 +102,7 @@ mod with {
     use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
     use std::time::{Duration, Instant};
 
-    use tq_engine::cluster;
+    use tq_engine::cluster::{self, Address};
     use tq_engine::open::TraceSpec;
     use tq_engine::remote::is_url;
     use tq_engine::session::Session;
@@ -112,7 +111,7 @@ mod with {
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
     use crate::text::words::bytes;
-    use crate::{open, secret};
+    use crate::{errors, open, secret};
 
     /// The variable with what a worker wants to hear.
     pub(crate) const TOKEN: &str = "TQ_TOKEN";
@@ -144,7 +143,7 @@ mod with {
 
     /// Who helps; workers of our own end with it.
     pub(crate) struct Workers {
-        addresses: Vec<String>,
+        addresses: Vec<Address>,
         token: Option<String>,
         authority: Option<Vec<u8>>,
         least_bytes: usize,
@@ -169,7 +168,7 @@ mod with {
                 return Workers::of_this_process(count, least_bytes, open);
             }
             let authority = authority(open.tls_ca.as_deref())?;
-            let addresses = addresses(given, authority.is_some())?;
+            let addresses = addresses(given)?;
             Ok(Arc::new(Workers { addresses, token: token()?, authority, least_bytes, own: vec![] }))
         }
 
@@ -189,15 +188,16 @@ mod with {
             let memory = open::memory_of(open.memory) / (count + 1);
             let start = |_| Own::start(&token, memory, open::threads(open).div_ceil(count));
             let started = (0..count).map(start).collect::<Result<Vec<_>, _>>()?;
-            let (own, addresses) = started.into_iter().unzip();
+            let (own, addresses): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+            let addresses = addresses.into_iter().map(Address::of).collect();
             let workers = Arc::new(Workers { addresses, token: Some(token), authority: None, least_bytes, own });
             *there = Arc::downgrade(&workers);
             Ok(workers)
         }
 
         /// `HOST:PORT` of each.
-        pub(crate) fn addresses(&self) -> &[String] {
-            &self.addresses
+        pub(crate) fn addresses(&self) -> Vec<String> {
+            self.addresses.iter().map(|address| address.host_and_port.clone()).collect()
         }
 
         /// From now on they help the session.
@@ -221,53 +221,53 @@ mod with {
         Ok(Some(std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?))
     }
 
-    /// The addresses that a list names. A name that stands for several machines, as that of a headless service, is all of them; where
-    /// workers show certificates, these are for the name, and it stays one.
-    pub(crate) fn addresses(given: &str, is_encrypted: bool) -> Result<Vec<String>, Failure> {
+    /// The addresses that a list names. A name that stands for several machines, as that of a headless service, is all of them.
+    pub(crate) fn addresses(given: &str) -> Result<Vec<Address>, Failure> {
         let mut all = Vec::new();
-        for address in given.split(',').map(str::trim) {
-            let parts = address.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        for text in given.split(',').map(str::trim) {
+            let parts = text.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
             let Some((host, _)) = parts else {
-                return Err(Problem::new(format!("`{address}` is no address of a worker"))
+                return Err(Problem::new(format!("`{text}` is no address of a worker"))
                     .hint("write `HOST:PORT,HOST:PORT`, or `--cluster local:2` for two of its own")
                     .into());
             };
-            let found: Vec<SocketAddr> = match is_encrypted || host == "localhost" {
-                true => vec![],
+            let found: Vec<SocketAddr> = match host {
+                "localhost" => vec![],
                 // One that is unknown here is a worker that does not answer.
-                false => address.to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
+                _ => text.to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
             };
-            // A machine may have an address of either kind.
-            let of_one_kind: BTreeSet<String> = match found.iter().any(SocketAddr::is_ipv4) {
-                true => found.iter().filter(|address| address.is_ipv4()).map(SocketAddr::to_string).collect(),
-                false => found.iter().map(SocketAddr::to_string).collect(),
-            };
-            match of_one_kind.len() {
-                0 | 1 => all.push(address.to_owned()),
-                _ => all.extend(of_one_kind),
-            }
+            all.extend(machines_of(text, host, &found));
         }
         Ok(all)
     }
 
-    /// A trace under the path that others see: it must be a store on disk.
+    /// The machines that a name stands for, by its addresses.
+    fn machines_of(text: &str, host: &str, found: &[SocketAddr]) -> Vec<Address> {
+        // A machine may have an address of either kind.
+        let is_of_kind = |address: &&SocketAddr| address.is_ipv4() || !found.iter().any(SocketAddr::is_ipv4);
+        let machines: BTreeSet<&SocketAddr> = found.iter().filter(is_of_kind).collect();
+        match machines.len() {
+            0 | 1 => vec![Address::of(text.to_owned())],
+            _ => machines.into_iter().map(|machine| Address::of_machine(machine, host)).collect(),
+        }
+    }
+
+    /// A trace under the path that others see: it must be a store.
     fn seen_by_others(text: &str) -> Result<String, Failure> {
         let spec = TraceSpec::parse(text);
-        if is_url(&spec.path) {
-            return Err(Problem::new(format!(
-                "workers read stores on disk, and `{}` is behind a URL",
-                spec.shown().display()
+        let no_store = || {
+            let shown = TraceSpec::shown_text(text);
+            Problem::new(format!("--cluster works on stores, and `{}` is none", spec.shown().display())).hint(format!(
+                "`tq import {shown} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
             ))
-            .hint("without --cluster it is asked from here")
-            .into());
-        }
-        let Some(place) = store::find(&spec.path) else {
-            return Err(Problem::new(format!("--cluster works on stores, and `{}` is none", spec.path.display()))
-                .hint(format!(
-                    "`tq import {text} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
-                ))
-                .into());
         };
+        if is_url(&spec.path) {
+            return match store::is_store(&spec.path).map_err(|error| errors::import::word(&error, &[]))? {
+                true => Ok(text.to_owned()),
+                false => Err(no_store().into()),
+            };
+        }
+        let Some(place) = store::find(&spec.path) else { return Err(no_store().into()) };
         let root = place.root.canonicalize().map_err(|error| Problem::file("read", &place.root, &error))?;
         let path: PathBuf = place.pattern.map_or_else(|| root.clone(), |pattern| root.join(pattern));
         let path = path.display().to_string();
@@ -332,6 +332,24 @@ mod with {
                 std::thread::sleep(Duration::from_millis(2));
             }
             let _ended = self.process.kill().and_then(|()| self.process.wait());
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_name_of_several_machines_is_all_of_them() {
+            let found = ["10.0.0.2:7070", "10.0.0.1:7070", "[fd00::1]:7070", "10.0.0.2:7070"];
+            let found: Vec<SocketAddr> = found.iter().map(|address| address.parse().unwrap()).collect();
+            let machines = machines_of("workers:7070", "workers", &found);
+            let shown: Vec<&str> = machines.iter().map(|machine| machine.host_and_port.as_str()).collect();
+            assert_eq!(shown, ["10.0.0.1:7070", "10.0.0.2:7070"]);
+            // Certificates are for the name.
+            assert!(machines.iter().all(|machine| machine.name.as_deref() == Some("workers")));
+            let one = machines_of("node1:7070", "node1", &found[..1]);
+            assert_eq!(one, [Address::of("node1:7070".to_owned())]);
         }
     }
 }

@@ -64,6 +64,8 @@ const QUERIES: [&str; 34] = [
      JOIN (SELECT run, count(*) AS n FROM locations GROUP BY run) l ON a.run = l.run",
 ];
 
+const COMPARED: &str = "compare_runs(base => 'wavefront_40', new => 'fib_36')";
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name)
 }
@@ -145,7 +147,8 @@ impl Drop for Worker {
 #[test]
 fn workers_answer_as_one_process_does() {
     let (_folder, store) = store();
-    for sql in QUERIES {
+    let compared = format!("SELECT * FROM {COMPARED}");
+    for sql in QUERIES.into_iter().chain([compared.as_str()]) {
         let alone = bag(&asked(&store, None, sql));
         assert!(alone.is_ok(), "{sql}: {alone:?}");
         for workers in ["local:1", "local:2"] {
@@ -241,6 +244,10 @@ fn explain_shows_what_workers_do() {
         assert!(plan.contains("Stage 1 ── tasks=2"), "{plan}");
         assert!(plan.contains("StoredExec: tasks"), "{plan}");
     }
+    // What compares runs is done by one of them.
+    let compared = format!("EXPLAIN SELECT * FROM {COMPARED}");
+    let plan = text(&asked(&store, Some(&both), &compared).stdout);
+    assert!(plan.contains("Stage 1") && plan.contains("ClosedExec: tasks=1"), "{plan}");
     // A small scan stays where it is.
     let few = ["query", &store, "--cluster", &both, "-c", "EXPLAIN SELECT name, count(*) FROM tasks GROUP BY name"];
     let plan = tq(&few).env_remove("TQ_CLUSTER_LEAST_BYTES").output().unwrap();
@@ -433,9 +440,10 @@ fn status_says_who_would_help() {
     let said = status("right");
     assert_eq!(said.status.code(), Some(2));
     let rows = text(&said.stdout);
-    let ready = rows.lines().find_map(|row| row.strip_prefix(&format!("{},ready,0,", left.address)));
-    let bytes: u64 = ready.unwrap().parse().unwrap();
-    assert!((1 << 20..1 << 30).contains(&bytes), "{rows}");
+    let row = rows.lines().find(|row| row.starts_with(&left.address)).unwrap();
+    let [_, "ready", version, "0", bytes, ""] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+    assert!(version.starts_with(env!("CARGO_PKG_VERSION")), "{row}");
+    assert!((1 << 20..1u64 << 30).contains(&bytes.parse().unwrap()), "{row}");
     assert!(rows.contains(&format!("{},does not answer", lost.address)), "{rows}");
     assert!(text(&status("wrong").stdout).contains(&format!("{},refuses the token,", left.address)));
     let one = tq(&["cluster", "status", &left.address]).env("TQ_TOKEN", "right").output().unwrap();

@@ -18,7 +18,8 @@ mod with {
 
     use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use tokio::runtime::Builder;
-    use tq_engine::cluster::{self, Serving, State};
+    use tq_engine::cluster::{self, Serving, State, Work};
+    use tq_engine::remote::is_url;
 
     use crate::args::{ClusterArgs, ClusterCommand, StatusArgs, WorkerArgs};
     use crate::errors::{Failure, Problem};
@@ -42,7 +43,7 @@ mod with {
             return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
         };
         let authority = authority(args.tls_ca.as_deref())?;
-        let addresses = addresses(&given, authority.is_some())?;
+        let addresses = addresses(&given)?;
         let workers = cluster::Workers { addresses, token: token()?, authority, least_bytes: 0 };
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|error| Problem::no_threads(&error))?;
@@ -54,13 +55,27 @@ mod with {
             State::Refuses => "refuses the token".to_owned(),
             State::Silent(why) => why.clone(),
         });
-        let fragments = found.iter().map(|worker| worker.fragments.and_then(|count| i64::try_from(count).ok()));
+        let versions = found.iter().map(|worker| match &worker.state {
+            State::Ready => Some(cluster::VERSION),
+            State::OfVersion(version) => Some(version.as_str()),
+            State::Refuses | State::Silent(_) => None,
+        });
+        let fragments = found.iter().map(|worker| {
+            let all = worker.work.as_ref()?.iter().map(|work| work.fragments).sum::<u64>();
+            i64::try_from(all).ok()
+        });
+        let running = found.iter().map(|worker| {
+            let told = |work: &Work| format!("{} ({} s)", work.store, work.seconds);
+            Some(worker.work.as_ref()?.iter().map(told).collect::<Vec<_>>().join(", "))
+        });
         let memory = found.iter().map(|worker| worker.memory.and_then(|bytes| i64::try_from(bytes).ok()));
-        let columns: [(&str, ArrayRef); 4] = [
+        let columns: [(&str, ArrayRef); 6] = [
             ("worker", Arc::new(StringArray::from_iter_values(found.iter().map(|worker| &worker.address)))),
             ("state", Arc::new(StringArray::from_iter_values(states))),
+            ("version", Arc::new(StringArray::from_iter(versions))),
             ("fragments", Arc::new(Int64Array::from_iter(fragments))),
             ("memory_bytes", Arc::new(Int64Array::from_iter(memory))),
+            ("running", Arc::new(StringArray::from_iter(running))),
         ];
         output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
         match found.iter().all(|worker| worker.state == State::Ready) {
@@ -78,10 +93,6 @@ mod with {
         };
         let token = if args.of_client { Some(from_client()?) } else { token()? };
         beyond_this_machine(address, token.is_some(), args)?;
-        let mut allowed = Vec::with_capacity(args.allow.len());
-        for folder in &args.allow {
-            allowed.push(folder.canonicalize().map_err(|error| Problem::file("read", folder, &error))?);
-        }
         let read = |file: &PathBuf| std::fs::read(file).map_err(|error| Problem::file("read", file, &error));
         let identity = match (&args.tls_cert, &args.tls_key) {
             (Some(certificates), Some(key)) => Some((read(certificates)?, read(key)?)),
@@ -90,7 +101,7 @@ mod with {
         let serving = Serving {
             token,
             identity,
-            allowed: (!allowed.is_empty()).then_some(allowed),
+            allowed: allowed(args)?,
             memory_limit: open::memory_of(args.memory),
             threads: open::threads_of(args.threads),
             bytes_used: memory::anonymous_bytes,
@@ -110,6 +121,23 @@ mod with {
             print(&format!("listening on {bound}\n"))?;
             cluster::serve(listener, serving).await.map_err(failed)
         })
+    }
+
+    /// Where stores may be: on this machine anywhere, unless folders are named; behind URLs that are named. A client's own worker reads what
+    /// its client reads.
+    fn allowed(args: &WorkerArgs) -> Result<Option<Vec<PathBuf>>, Failure> {
+        if args.of_client {
+            return Ok(None);
+        }
+        let (urls, folders): (Vec<PathBuf>, Vec<PathBuf>) = args.allow.iter().cloned().partition(|path| is_url(path));
+        let mut allowed = urls;
+        for folder in &folders {
+            allowed.push(folder.canonicalize().map_err(|error| Problem::file("read", folder, &error))?);
+        }
+        if args.allow.is_empty() {
+            allowed.push(PathBuf::from("/"));
+        }
+        Ok(Some(allowed))
     }
 
     /// Whoever can be reached from elsewhere asks for a token, and reads what it was told to.

@@ -270,7 +270,7 @@ impl Prompt {
             let rows = self.connection.running().rows();
             terminal::line(&match elapsed < Duration::from_secs(1) {
                 true => format!("Time: {:.1} ms", elapsed.as_secs_f64() * 1e3),
-                false => format!("Time: {}", progress::line(rows, elapsed)),
+                false => format!("Time: {}", progress::line(rows, None, elapsed)),
             });
         }
         Ok(())
@@ -462,7 +462,7 @@ impl Prompt {
     /// `\cluster`: who does parts of queries from now on, or who does.
     fn ask_workers(&mut self, workers: &str) -> Result<(), Failure> {
         if workers.is_empty() {
-            terminal::line(&match self.connection.workers() {
+            terminal::line(&match self.connection.workers().as_slice() {
                 [] => "No workers: queries are answered here.".to_owned(),
                 workers => format!("Workers: {}.", workers.join(", ")),
             });

@@ -374,6 +374,55 @@ fn stores_are_read_behind_urls() {
     assert!(server.requests().iter().all(|request| !request.query.contains("list-type")));
 }
 
+#[cfg(feature = "cluster")]
+#[test]
+fn workers_read_stores_behind_urls() {
+    use std::io::{BufRead, BufReader};
+
+    let (place, server) = (Place::new(), Server::new());
+    store(&place, &server, "/bucket/ci/runs.store");
+    let sql =
+        "-c 'SELECT run, name, count(*) AS n, sum(duration) AS d FROM tasks GROUP BY run, name ORDER BY run, name'";
+    let of_disk = place.tq(&format!("query runs.store {sql}")).stdout;
+    let all = ("TQ_CLUSTER_LEAST_BYTES", "0");
+    for url in ["s3://bucket/ci/runs.store", "http://HOST/bucket/ci/runs.store"] {
+        let variables = [KEYS[0], KEYS[1], all];
+        gives(&place.tq_at(&server, &format!("query {url} --cluster local:2 {sql}"), &variables), &of_disk);
+        let explained = format!("query {url} -c 'EXPLAIN SELECT name, count(*) FROM tasks GROUP BY name'");
+        let asked = [KEYS[0], KEYS[1], all, ("TQ_CLUSTER", "local:1")];
+        let plan = place.tq_at(&server, &explained, &asked).stdout;
+        assert!(plan.contains("Stage 1"), "{plan}");
+    }
+    // A worker of its own reads what it was allowed to.
+    let url = format!("http://{}/bucket/ci", server.address);
+    let ask = |allowed: &str| {
+        let mut worker = place.command(&["cluster", "worker", "--allow", allowed]);
+        let mut worker =
+            worker.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(worker.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("listening on ").unwrap();
+        let answer = place.tq_at(&server, &format!("query {url}/runs.store --cluster {address} {sql}"), &[all]);
+        worker.kill().and_then(|()| worker.wait()).unwrap();
+        answer
+    };
+    gives(&ask(&url), &of_disk);
+    for other in [format!("{url}/run"), "/".to_owned()] {
+        let refused = ask(&other);
+        assert!(
+            refused.status == Some(2) && refused.stderr.contains("is not below a URL of --allow"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let no_store = place.tq_at(&server, &format!("query {url} --cluster local:1 {COUNT}"), &[]);
+    fails(
+        &no_store,
+        "error: --cluster works on stores, and `http://HOST/bucket/ci` is none\n\
+         hint: `tq import http://HOST/bucket/ci --into runs.store` makes one; then ask `tq query runs.store --cluster …`\n",
+    );
+}
+
 /// A commit under another number.
 fn renumbered(commit: &str, from: u64, to: u64) -> String {
     let (head, body) = commit.split_once("\"body\":").unwrap();

@@ -31,6 +31,9 @@ pub(super) const TOKEN: &str = "x-tq-token";
 /// The header with the bytes of a worker's process.
 pub(super) const MEMORY: &str = "x-tq-memory";
 
+/// The header with what a worker does.
+pub(super) const WORK: &str = "x-tq-work";
+
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(3);
 /// How often a sign of life is asked for, and how long it may take.
@@ -44,6 +47,8 @@ pub(super) struct Access {
     pub(super) token: Option<HeaderValue>,
     /// Whom to believe that they are who they say; `None`: nothing is encrypted.
     pub(super) tls: Option<ClientTlsConfig>,
+    /// The names that certificates are for, where they are not the hosts.
+    pub(super) names: HashMap<Url, String>,
 }
 
 /// Connections by address.
@@ -75,7 +80,13 @@ impl Channels {
         let of_connection = |error: tonic::transport::Error| DataFusionError::External(Box::new(error));
         let endpoint = Endpoint::from_shared(url.to_string()).map_err(of_connection)?;
         let endpoint = match &self.access.tls {
-            Some(tls) => endpoint.tls_config(tls.clone()).map_err(of_connection)?,
+            Some(tls) => {
+                let tls = match self.access.names.get(url) {
+                    Some(name) => tls.clone().domain_name(name),
+                    None => tls.clone(),
+                };
+                endpoint.tls_config(tls).map_err(of_connection)?
+            }
             None => endpoint,
         };
         let endpoint = endpoint

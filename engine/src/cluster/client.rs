@@ -18,7 +18,7 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{EmptyRelation, LogicalPlan};
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, SpillManager,
@@ -31,13 +31,14 @@ use url::Url;
 
 use super::VERSION;
 use super::channel::{Access, Channels};
-use super::closed::CUT_OFF;
+use super::closed::{CUT_OFF, Parts};
 use super::codec::TqCodec;
 use super::fragments::Cut;
 use super::options::{Opened, TqOptions, settings_of};
 use super::status::{State, state_of};
 use super::workers::{Workers, address, causes, reason};
 use crate::options::TraceSpec;
+use crate::remote::is_url;
 use crate::session::Session;
 use crate::sql::elsewhere::{Elsewhere, ask};
 use crate::sql::operators::{no_expressions, one_input};
@@ -47,10 +48,10 @@ use crate::store::{DIFFERS, Segments};
 const TRIES: usize = 3;
 
 /// From now on, queries of the session are answered with the help of workers. `traces`, `run_pattern` and `run_args` are those that the
-/// session was opened with; traces are stores, by absolute paths.
+/// session was opened with; traces are stores, by absolute paths or URLs.
 ///
 /// # Errors
-/// An address or the token cannot be one; a trace is no store on disk.
+/// An address or the token cannot be one; a trace is no path that others see.
 pub fn join(
     session: &Session,
     traces: &[TraceSpec],
@@ -61,7 +62,8 @@ pub fn join(
     let (urls, access) = (workers.urls()?, workers.access()?);
     let mut named = Vec::with_capacity(traces.len());
     for trace in traces {
-        let path = trace.path.to_str().filter(|_| trace.path.is_absolute());
+        let is_seen = trace.path.is_absolute() || is_url(&trace.path);
+        let path = trace.path.to_str().filter(|_| is_seen);
         let Some(path) = path else { return exec_err!("`{}` is no path that others see", trace.path.display()) };
         named.push((trace.name.clone(), path.to_owned()));
     }
@@ -191,6 +193,7 @@ impl Cluster {
         context: &Arc<TaskContext>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<SendableRecordBatchStream> {
+        let parts = Parts::of(metrics);
         let mut all_silent: Vec<String> = vec![];
         for number in 1..=TRIES {
             let (answering, silent) = self.probe(&self.workers).await?;
@@ -203,7 +206,7 @@ impl Cluster {
                 }
                 all_silent.push(text);
             }
-            let error = match self.rows(plan, &answering, context, metrics).await {
+            let error = match self.rows(plan, &answering, context, (metrics, &parts)).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) => error,
             };
@@ -234,12 +237,14 @@ impl Cluster {
         plan: &Arc<dyn ExecutionPlan>,
         workers: &[Url],
         context: &Arc<TaskContext>,
-        metrics: &ExecutionPlanMetricsSet,
+        (metrics, parts): (&ExecutionPlanMetricsSet, &Parts),
     ) -> Result<SendableRecordBatchStream> {
         let Some(cut) = self.cut(plan, workers.len(), context)? else {
             return plan.execute(0, Arc::clone(context));
         };
-        let (plan, config) = in_stages(cut, self.config(context.session_config(), workers)?).await?;
+        parts.begin(&cut);
+        let config = self.config(context.session_config(), workers)?.with_extension(Arc::new(parts.clone()));
+        let (plan, config) = in_stages(cut, config).await?;
         let context = Arc::new(TaskContext::new(
             context.task_id(),
             context.session_id(),
@@ -370,6 +375,10 @@ impl ExecutionPlan for ClusterExec {
 
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

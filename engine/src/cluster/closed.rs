@@ -7,7 +7,7 @@
 //! A gRPC stream that ends without its trailers looks complete.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
@@ -17,6 +17,7 @@ use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, Gauge, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
@@ -26,6 +27,8 @@ use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tq_udfs::relation::notes::{Note, Notes};
 
+use super::running::{OnWorker, Threads};
+use crate::sql::elsewhere::{PARTS, PARTS_DONE};
 use crate::sql::operators::{no_expressions, one_input};
 
 /// Bytes of a batch that travels, about.
@@ -72,7 +75,27 @@ pub(super) struct ClosedExec {
     input: Arc<dyn ExecutionPlan>,
     /// So many tasks have rows; the input of others is not asked.
     active: usize,
+    threads: OfTask,
     properties: Arc<PlanProperties>,
+}
+
+/// The threads of a task on a worker: they are there from the first partition that is asked for to the last, since what one of them has begun
+/// may be what another waits for.
+#[derive(Debug, Default)]
+struct OfTask(Mutex<(usize, Option<Arc<Threads>>)>);
+
+impl OfTask {
+    /// Those of one of so many partitions.
+    fn of_one(&self, partitions: usize, worker: &OnWorker) -> Result<Arc<Threads>> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads = match &held.1 {
+            Some(threads) => Arc::clone(threads),
+            None => worker.threads()?,
+        };
+        held.0 += 1;
+        held.1 = (held.0 < partitions).then(|| Arc::clone(&threads));
+        Ok(threads)
+    }
 }
 
 impl ClosedExec {
@@ -83,7 +106,7 @@ impl ClosedExec {
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        ClosedExec { input, active, properties: Arc::new(properties) }
+        ClosedExec { input, active, threads: OfTask::default(), properties: Arc::new(properties) }
     }
 
     pub(super) fn active(&self) -> usize {
@@ -115,7 +138,14 @@ impl ExecutionPlan for ClosedExec {
             let end = end_of(&schema, 0, vec![]);
             return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter([end]))));
         }
-        let rows = self.input.execute(partition, context)?;
+        let rows = match context.session_config().get_extension::<OnWorker>() {
+            Some(worker) => {
+                let threads = self.threads.of_one(self.input.output_partitioning().partition_count(), &worker)?;
+                let input = Arc::clone(&self.input);
+                threads.rows(self.input.schema(), move || input.execute(partition, context))?
+            }
+            None => self.input.execute(partition, context)?,
+        };
         let of_batches = Arc::clone(&schema);
         let state = (Some(rows), 0u64);
         let batches = futures::stream::try_unfold(state, move |(rows, count)| {
@@ -160,6 +190,34 @@ fn end_of(schema: &SchemaRef, rows: u64, notes: Vec<(String, String)>) -> Result
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
+/// Partitions that workers were asked for in this try, and those whose end has come.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub(super) all: Gauge,
+    pub(super) done: Gauge,
+}
+
+impl Parts {
+    /// In these metrics, as [`PARTS`] and [`PARTS_DONE`].
+    pub(super) fn of(metrics: &ExecutionPlanMetricsSet) -> Parts {
+        let gauge = |name| MetricBuilder::new(metrics).global_gauge(name);
+        Parts { all: gauge(PARTS), done: gauge(PARTS_DONE) }
+    }
+
+    /// Those of a plan begin.
+    pub(super) fn begin(&self, plan: &Arc<dyn ExecutionPlan>) {
+        self.done.set(0);
+        self.all.set(parts_of(plan));
+    }
+}
+
+fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    match plan.is::<OpenedExec>() {
+        true => plan.output_partitioning().partition_count(),
+        false => plan.children().into_iter().map(parts_of).sum(),
+    }
+}
+
 /// Takes the end off again; see the module.
 #[derive(Debug)]
 pub(super) struct OpenedExec {
@@ -194,11 +252,12 @@ impl ExecutionPlan for OpenedExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
         let sink = Notes::of(&context);
+        let parts = context.session_config().get_extension::<Parts>();
         let rows = self.input.execute(partition, context)?;
         let of_batches = Arc::clone(&schema);
         let state = (rows, 0u64, false);
         let batches = futures::stream::try_unfold(state, move |(mut rows, mut count, has_ended)| {
-            let (schema, sink) = (Arc::clone(&of_batches), sink.clone());
+            let (schema, sink, parts) = (Arc::clone(&of_batches), sink.clone(), parts.clone());
             async move {
                 let batch = match (rows.next().await.transpose()?, has_ended) {
                     (Some(_), true) => return exec_err!("{CUT_OFF}: more came after their end"),
@@ -212,6 +271,9 @@ impl ExecutionPlan for OpenedExec {
                     }
                     for (function, text) in end.notes {
                         sink.iter().for_each(|sink| sink.add(Note { function: function.clone(), text: text.clone() }));
+                    }
+                    if let Some(parts) = parts {
+                        parts.done.add(1);
                     }
                     return Ok(Some((RecordBatch::new_empty(schema), (rows, count, true))));
                 }

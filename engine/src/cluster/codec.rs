@@ -10,10 +10,9 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err, not_impl_err
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::{ExecutionPlanProperties, Partitioning};
 use datafusion_distributed::DistributedTaskContext;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_proto_converter, physical_plan_to_bytes_with_proto_converter,
@@ -25,7 +24,9 @@ use tq_udfs::relation::exec::RelationExec;
 use tq_udfs::relation::node::RelationCall;
 
 use super::closed::ClosedExec;
+use crate::sql::order::deal::DealExec;
 use crate::sql::order::position::PositionExec;
+use crate::sql::order::waiting::Turns;
 use crate::sql::own_words::OwnWordsExec;
 use crate::store::{Away, Segments};
 
@@ -40,6 +41,8 @@ enum Node {
     Position,
     /// Dictionaries of a batch's own words.
     OwnWords,
+    /// Rows dealt out to so many partitions, by keys or by turns.
+    Deal { keys: Option<Vec<u8>>, partitions: usize, whole: bool },
     /// A relation function.
     Relation { function: String, omitted: Vec<bool>, options: Option<Vec<u8>>, schema: Vec<u8>, by_lane: bool },
 }
@@ -54,19 +57,32 @@ pub(super) struct TqCodec {
 }
 
 impl TqCodec {
-    fn options(
+    /// Expressions over rows of a schema, as the columns of a plan that is never executed.
+    fn bytes_of(
         &self,
-        options: &[Arc<dyn PhysicalExpr>],
+        expressions: &[Arc<dyn PhysicalExpr>],
+        schema: SchemaRef,
         converter: &dyn PhysicalProtoConverterExtension,
-    ) -> Result<Option<Vec<u8>>> {
-        if options.is_empty() {
-            return Ok(None);
-        }
-        let row = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
-        let named =
-            |(at, option): (usize, &Arc<dyn PhysicalExpr>)| ProjectionExpr::new(Arc::clone(option), at.to_string());
-        let held = ProjectionExec::try_new(options.iter().enumerate().map(named), row)?;
-        Ok(Some(physical_plan_to_bytes_with_proto_converter(Arc::new(held), self, converter)?.to_vec()))
+    ) -> Result<Vec<u8>> {
+        let rows = Arc::new(EmptyExec::new(schema));
+        let named = |(at, expression): (usize, &Arc<dyn PhysicalExpr>)| {
+            ProjectionExpr::new(Arc::clone(expression), at.to_string())
+        };
+        let held = ProjectionExec::try_new(expressions.iter().enumerate().map(named), rows)?;
+        Ok(physical_plan_to_bytes_with_proto_converter(Arc::new(held), self, converter)?.to_vec())
+    }
+
+    fn expressions(
+        &self,
+        bytes: &[u8],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        let held = self.held(bytes, context, converter)?;
+        let Some(held) = held.downcast_ref::<ProjectionExec>() else {
+            return internal_err!("the expressions of an operator are not readable");
+        };
+        Ok(held.expr().iter().map(|column| Arc::clone(&column.expr)).collect())
     }
 
     fn held(
@@ -101,6 +117,14 @@ impl PhysicalExtensionCodec for TqCodec {
             (Node::Scan(scan), []) => scan.scan(&self.segments),
             (Node::Closed { active }, [input]) => Ok(Arc::new(ClosedExec::new(Arc::clone(input), active))),
             (Node::OwnWords, [input]) => Ok(Arc::new(OwnWordsExec::new(Arc::clone(input)))),
+            (Node::Deal { keys, partitions, whole }, [input]) => {
+                let partitioning = match keys {
+                    Some(keys) => Partitioning::Hash(self.expressions(&keys, ctx, proto_converter)?, partitions),
+                    None => Partitioning::RoundRobinBatch(partitions),
+                };
+                let turns = if whole { Turns::Whole } else { Turns::BatchByBatch };
+                Ok(Arc::new(DealExec::new(Arc::clone(input), partitioning, turns)))
+            }
             (Node::Position, [input]) => {
                 let task = ctx.session_config().get_extension::<DistributedTaskContext>();
                 let before = task.map_or(0, |task| task.task_index) * input.output_partitioning().partition_count();
@@ -109,13 +133,7 @@ impl PhysicalExtensionCodec for TqCodec {
             (Node::Relation { function, omitted, options, schema, by_lane }, inputs) => {
                 let call = self.call(&function, omitted)?;
                 let options = match options {
-                    Some(bytes) => {
-                        let held = self.held(&bytes, ctx, proto_converter)?;
-                        let Some(held) = held.downcast_ref::<ProjectionExec>() else {
-                            return internal_err!("the options of `{function}` are not readable");
-                        };
-                        held.expr().iter().map(|option| Arc::clone(&option.expr)).collect()
-                    }
+                    Some(bytes) => self.expressions(&bytes, ctx, proto_converter)?,
                     None => vec![],
                 };
                 let schema: SchemaRef = self.held(&schema, ctx, proto_converter)?.schema();
@@ -138,7 +156,16 @@ impl PhysicalExtensionCodec for TqCodec {
         buf: &mut Vec<u8>,
         proto_converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let encoded = if let Some(scan) = Away::of(node.as_ref()) {
+        let encoded = if let Some(deal) = node.downcast_ref::<DealExec>() {
+            let (keys, partitions) = match &deal.properties().partitioning {
+                Partitioning::Hash(keys, partitions) => {
+                    (Some(self.bytes_of(keys, deal.schema(), proto_converter)?), *partitions)
+                }
+                Partitioning::RoundRobinBatch(partitions) => (None, *partitions),
+                other => return not_impl_err!("{other} does not travel"),
+            };
+            Node::Deal { keys, partitions, whole: deal.turns() == Turns::Whole }
+        } else if let Some(scan) = Away::of(node.as_ref()) {
             Node::Scan(scan)
         } else if let Some(closed) = node.downcast_ref::<ClosedExec>() {
             Node::Closed { active: closed.active() }
@@ -151,7 +178,10 @@ impl PhysicalExtensionCodec for TqCodec {
             Node::Relation {
                 function: relation.call().function.name().to_owned(),
                 omitted: relation.call().omitted.clone(),
-                options: self.options(relation.options(), proto_converter)?,
+                options: match relation.options() {
+                    [] => None,
+                    options => Some(self.bytes_of(options, Arc::new(Schema::empty()), proto_converter)?),
+                },
                 schema: physical_plan_to_bytes_with_proto_converter(empty, self, proto_converter)?.to_vec(),
                 by_lane: relation.is_by_lane(),
             }

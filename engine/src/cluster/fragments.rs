@@ -4,13 +4,15 @@
 //! a chain      scan of a store ◀ filters, columns, the first half of an aggregate, sorts of partitions, positions
 //!              divided into stretches of the table: the rows come back in its order
 //! a function   a relation function over chains of filters and columns, whose runs are those of the scans
-//!              divided by run: each run is whole in one part
+//!              divided by run: each run is whole in one part; all runs are in one part where it compares them
+//! groups       both halves of an aggregate by run, over a chain or a function
+//!              divided by run, if no run has so many of the rows that others would wait for it
 //! ```
-//! All else stays: joins, windows, the second half of an aggregate, tables in memory, functions across runs, and what is below an estimate
+//! All else stays: joins, windows, the second half of other aggregates, tables in memory, and what is below an estimate
 //! that goes by the number of partitions. A fragment is cut only if it comes back equal when it is encoded and decoded here: an encoding
 //! that leaves something out would change answers without a word.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use datafusion::common::Result;
@@ -31,8 +33,9 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use datafusion_distributed::{DistributedCodec, DistributedLeafExec, NetworkCoalesceExec};
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_proto_converter, physical_plan_to_bytes_with_proto_converter,
@@ -42,8 +45,10 @@ use tq_udfs::relation::exec::RelationExec;
 
 use super::closed::{ClosedExec, OpenedExec, travels};
 use super::codec::TqCodec;
+use crate::sql::order::deal::DealExec;
 use crate::sql::order::in_order::InOrderExec;
 use crate::sql::order::position::PositionExec;
+use crate::sql::order::sees_order;
 use crate::sql::order::turns::gathered;
 use crate::sql::own_words::OwnWordsExec;
 use crate::store::{Leaf, parts_of_runs};
@@ -81,7 +86,7 @@ impl Cut<'_> {
 
     fn fragment(&self, plan: &Plan) -> Result<Option<Plan>> {
         let is_one = plan.output_partitioning().partition_count() == 1;
-        let Some(source) = source_of(plan, is_one) else { return Ok(None) };
+        let Some(division) = division_of(plan, is_one) else { return Ok(None) };
         if !plan.schema().fields().iter().all(|field| travels(field.data_type())) {
             return Ok(None);
         }
@@ -106,7 +111,16 @@ impl Cut<'_> {
         }
         // One part alone would be done here.
         let tasks = self.tasks.max(2);
-        let by_run = source.is::<RelationExec>().then(|| parts_of_runs(&runs, tasks));
+        let by_run = match division {
+            Division::Stretches => None,
+            Division::Runs => Some(parts_of_runs(&runs, tasks)),
+            Division::Groups => match parts_of_runs(&runs, tasks) {
+                parts if is_even(&runs, &parts, tasks) => Some(parts),
+                // Its first half is divided better.
+                _ => return Ok(None),
+            },
+            Division::Whole => Some(runs.iter().map(|(run, _)| (run.clone(), 0)).collect()),
+        };
         let mut active = 1;
         let divided = Arc::clone(plan).transform_up(|node| {
             if let Some(together) = node.downcast_ref::<InOrderExec>() {
@@ -165,38 +179,115 @@ fn depends_on_partitions(plan: &Plan) -> bool {
 
 const ESTIMATES: [&str; 3] = ["approx_percentile_cont", "approx_percentile_cont_with_weight", "approx_median"];
 
-/// Where the rows of a fragment come from: a scan, or a relation function. `is_one`: what is above takes all rows from one partition.
-fn source_of(plan: &Plan, is_one: bool) -> Option<&Plan> {
-    if Leaf::of(plan.as_ref()).is_some() || is_call(plan) {
-        return Some(plan);
+/// How the rows of a fragment are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Division {
+    /// Anywhere, in their order.
+    Stretches,
+    /// By run.
+    Runs,
+    /// By run, where that is even.
+    Groups,
+    /// Not at all.
+    Whole,
+}
+
+/// How a plan may be divided; `None` for one that is no fragment. `is_one`: what is above takes all rows from one partition.
+fn division_of(plan: &Plan, is_one: bool) -> Option<Division> {
+    // Those that are dealt out by turns come from one, too.
+    let is_one = is_one || plan.output_partitioning().partition_count() == 1;
+    if Leaf::of(plan.as_ref()).is_some() {
+        return Some(Division::Stretches);
     }
-    let hands_on = (plan.is::<FilterExec>() || plan.is::<ProjectionExec>()) && plan.fetch().is_none();
-    // Sorted or counted rows of one partition are not those of several.
-    let of_partitions = !is_one && (plan.is::<SortExec>() || plan.is::<LocalLimitExec>() || plan.is::<PositionExec>());
-    let is_first_half = plan
-        .downcast_ref::<AggregateExec>()
-        .is_some_and(|aggregate| *aggregate.mode() == AggregateMode::Partial && aggregate.limit_options().is_none());
-    let passes =
-        hands_on || of_partitions || is_first_half || plan.is::<CooperativeExec>() || plan.is::<OwnWordsExec>();
-    if !passes || !has_known_expressions(plan) {
+    if let Some(relation) = plan.downcast_ref::<RelationExec>() {
+        let across_runs = relation.call().function.across_runs();
+        return is_call(plan).then_some(if across_runs { Division::Whole } else { Division::Runs });
+    }
+    if !has_known_expressions(plan) {
         return None;
     }
-    match plan.children().as_slice() {
-        [input] => source_of(input, is_one),
+    if let Some(division) = division_of_groups(plan, is_one) {
+        return Some(division);
+    }
+    let input = match plan.children().as_slice() {
+        [input] => division_of(input, is_one)?,
+        _ => return None,
+    };
+    let is_passed = (plan.is::<FilterExec>() || plan.is::<ProjectionExec>()) && plan.fetch().is_none()
+        || plan.is::<CooperativeExec>()
+        || plan.is::<OwnWordsExec>()
+        || is_dealt_by_turns(plan);
+    // Sorted or counted rows of one partition are not those of several.
+    let of_partitions = !is_one && (plan.is::<SortExec>() || plan.is::<LocalLimitExec>());
+    if is_passed || of_partitions {
+        return Some(input);
+    }
+    if plan.is::<PositionExec>() {
+        return (!is_one && input == Division::Stretches).then_some(input);
+    }
+    let aggregate = plan.downcast_ref::<AggregateExec>()?;
+    if aggregate.limit_options().is_some() || depends_on_partitions(plan) {
+        return None;
+    }
+    match aggregate.mode() {
+        AggregateMode::Partial => Some(input),
         _ => None,
     }
 }
 
-/// Whether it is a call of a function whose runs are those of the scans below it.
+/// How both halves of an aggregate by run may be divided: no run has groups in two parts.
+fn division_of_groups(plan: &Plan, is_one: bool) -> Option<Division> {
+    let aggregate = plan.downcast_ref::<AggregateExec>()?;
+    let is_second = *aggregate.mode() == AggregateMode::FinalPartitioned && aggregate.limit_options().is_none();
+    let dealt = aggregate.input();
+    let are_dealt_by_keys = dealing(dealt).is_some_and(|dealt| matches!(dealt, Partitioning::Hash(..)));
+    let is_by_run = || (0..aggregate.group_expr().expr().len()).any(|column| is_of_scanned_runs(plan, column));
+    if !is_second || !are_dealt_by_keys || sees_order(aggregate) || depends_on_partitions(plan) || !is_by_run() {
+        return None;
+    }
+    match dealt.children().as_slice() {
+        [first_half] => match division_of(first_half, is_one)? {
+            Division::Stretches => Some(Division::Groups),
+            other => Some(other),
+        },
+        _ => None,
+    }
+}
+
+/// Whether rows are dealt out to partitions whatever they are.
+fn is_dealt_by_turns(plan: &Plan) -> bool {
+    dealing(plan).is_some_and(|dealt| matches!(dealt, Partitioning::RoundRobinBatch(_)))
+}
+
+fn dealing(plan: &Plan) -> Option<&Partitioning> {
+    let deals = plan.is::<DealExec>()
+        || plan.downcast_ref::<RepartitionExec>().is_some_and(|repartition| !repartition.preserve_order());
+    deals.then(|| plan.output_partitioning())
+}
+
+/// Whether no part has so many rows that the others would long have ended.
+fn is_even(runs: &[(String, usize)], part_of: &BTreeMap<String, usize>, parts: usize) -> bool {
+    let mut rows = vec![0usize; parts];
+    for (run, count) in runs {
+        if let Some(all) = part_of.get(run).and_then(|part| rows.get_mut(*part)) {
+            *all += count;
+        }
+    }
+    let (all, most) = (rows.iter().sum::<usize>(), rows.iter().copied().max().unwrap_or_default());
+    // A quarter more than its share.
+    most.saturating_mul(4) <= all.div_ceil(parts).saturating_mul(5)
+}
+
+/// Whether it is a call of a function over scans: of one that compares runs, or of one whose runs are those of the scans.
 fn is_call(plan: &Plan) -> bool {
     let Some(relation) = plan.downcast_ref::<RelationExec>() else { return false };
     let function = &relation.call().function;
     let inputs = plan.children();
-    !function.across_runs()
-        && function.runs_from() == "run"
+    let has_runs = |input: &&Plan| input.schema().index_of("run").is_ok_and(|run| is_of_scanned_runs(input, run));
+    !inputs.is_empty()
         && relation.options().iter().all(|option| option.is::<Literal>())
-        && !inputs.is_empty()
-        && inputs.iter().all(|input| input.schema().index_of("run").is_ok_and(|run| is_of_scanned_runs(input, run)))
+        && inputs.iter().all(has_runs)
+        && (function.across_runs() || function.runs_from() == "run")
 }
 
 /// Whether the plan gives rows of scans, and in this column the run that they are of.
@@ -204,11 +295,17 @@ fn is_of_scanned_runs(plan: &Plan, run: usize) -> bool {
     if let Some(leaf) = Leaf::of(plan.as_ref()) {
         return leaf.is_run(run);
     }
-    if plan.is::<RelationExec>() {
-        return run == 0 && is_call(plan);
+    if let Some(relation) = plan.downcast_ref::<RelationExec>() {
+        return run == 0 && !relation.call().function.across_runs() && is_call(plan);
     }
     if plan.fetch().is_some() || !has_known_expressions(plan) {
         return false;
+    }
+    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+        let groups = aggregate.group_expr();
+        let of_input = groups.is_single().then(|| groups.expr().get(run)).flatten();
+        let column = of_input.and_then(|(column, _)| column_of(column));
+        return column.is_some_and(|run| is_of_scanned_runs(aggregate.input(), run));
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let of_input = projection.expr().get(run).and_then(|column| column_of(&column.expr));
@@ -221,7 +318,11 @@ fn is_of_scanned_runs(plan: &Plan, run: usize) -> bool {
         };
         return of_input.is_some_and(|run| is_of_scanned_runs(filter.input(), run));
     }
-    let hands_on = plan.is::<CooperativeExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<InOrderExec>();
+    let hands_on = plan.is::<CooperativeExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<InOrderExec>()
+        || plan.is::<OwnWordsExec>()
+        || dealing(plan).is_some();
     match plan.children().as_slice() {
         [input] => hands_on && is_of_scanned_runs(input, run),
         _ => false,

@@ -49,7 +49,7 @@ impl Opened {
 }
 
 /// JSON whose letters beyond ASCII are escaped.
-fn ascii(json: &str) -> String {
+pub(super) fn ascii(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
         if letter.is_ascii() {

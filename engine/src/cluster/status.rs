@@ -8,7 +8,8 @@ use datafusion_distributed::{ChannelResolver, GetWorkerInfoRequest};
 use futures::future::join_all;
 use url::Url;
 
-use super::channel::{Channels, MEMORY};
+use super::channel::{Channels, MEMORY, WORK};
+use super::running::Work;
 use super::workers::{Workers, address, is_refusal, reason};
 use super::{MESSAGE_BYTES, VERSION};
 
@@ -35,8 +36,8 @@ pub struct Status {
     pub address: String,
     /// Whether it would help.
     pub state: State,
-    /// Fragments of queries that it works on; `None` where it does not say.
-    pub fragments: Option<u64>,
+    /// The fragments of queries that it works on; `None` where it does not say.
+    pub work: Option<Vec<Work>>,
     /// Bytes that its process has in memory, without those of files; `None` where it does not say.
     pub memory: Option<u64>,
 }
@@ -50,11 +51,11 @@ pub async fn status(workers: &Workers) -> Result<Vec<Status>> {
     let (urls, channels) = (workers.urls()?, &channels);
     let asked = urls.iter().map(|url| async move {
         let state = state_of(channels, url).await;
-        let (fragments, memory) = match state {
+        let (work, memory) = match state {
             State::Ready => load_of(channels, url).await.unwrap_or_default(),
             _ => (None, None),
         };
-        Status { address: address(url), state, fragments, memory }
+        Status { address: address(url), state, work, memory }
     });
     Ok(join_all(asked).await)
 }
@@ -74,14 +75,15 @@ pub(super) async fn state_of(channels: &Channels, url: &Url) -> State {
     }
 }
 
-/// Fragments and bytes of a worker.
-async fn load_of(channels: &Channels, url: &Url) -> Option<(Option<u64>, Option<u64>)> {
+/// What a worker does, and its bytes.
+async fn load_of(channels: &Channels, url: &Url) -> Option<(Option<Vec<Work>>, Option<u64>)> {
     let asked = async {
         let channel = channels.connected(url).await.ok()?;
         let mut client = ObservabilityServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
         let progress = client.get_task_progress(GetTaskProgressRequest {}).await.ok()?;
-        let memory = progress.metadata().get(MEMORY).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
-        Some((Some(progress.get_ref().tasks.len() as u64), memory))
+        let told = |name| progress.metadata().get(name).and_then(|value| value.to_str().ok());
+        let work = told(WORK).and_then(|work| serde_json::from_str(work).ok());
+        Some((work, told(MEMORY).and_then(|bytes| bytes.parse().ok())))
     };
     tokio::time::timeout(PROBE, asked).await.ok().flatten()
 }

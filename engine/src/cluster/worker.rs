@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion::execution::SessionState;
@@ -24,10 +24,11 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 use tq_udfs::relation::notes::Notes;
 
-use super::channel::{MEMORY, TOKEN};
+use super::channel::{MEMORY, TOKEN, WORK};
 use super::client::codec_of;
 use super::codec::TqCodec;
-use super::options::{Opened, TqOptions, apply_settings};
+use super::options::{Opened, TqOptions, apply_settings, ascii};
+use super::running::{Fragments, OnWorker};
 use super::{MESSAGE_BYTES, VERSION};
 use crate::error::ImportError;
 use crate::options::{OpenOptions, TraceSpec};
@@ -42,6 +43,10 @@ use crate::time::GivenTime;
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 const ALIVE_WITHIN: Duration = Duration::from_secs(20);
 
+/// Stores that whoever asks what a worker does hears of, and letters of each name.
+const STORES_TOLD: usize = 8;
+const LETTERS_TOLD: usize = 200;
+
 /// How a worker serves.
 #[derive(Debug, Clone)]
 pub struct Serving {
@@ -49,7 +54,7 @@ pub struct Serving {
     pub token: Option<String>,
     /// Certificates and their key (PEM), with which the worker shows who it is; `None`: nothing is encrypted.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Folders below which stores are read; `None`: anywhere.
+    /// Folders (absolute, without links) and URLs below which stores are read; `None`: anywhere.
     pub allowed: Option<Vec<PathBuf>>,
     /// Bytes for tables and queries of the store that was asked for last.
     pub memory_limit: usize,
@@ -73,7 +78,10 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
             _ => Err(Status::unauthenticated("the token is missing or wrong")),
         },
     };
-    let sessions = Arc::new(Sessions { name, serving: serving.clone(), last: Mutex::new(None) });
+    let fragments = Arc::new(Fragments::new(serving.threads));
+    let sessions =
+        Sessions { name, serving: serving.clone(), fragments: Arc::clone(&fragments), last: Mutex::new(None) };
+    let sessions = Arc::new(sessions);
     let worker = Worker::from_session_builder(move |asked: WorkerQueryContext| {
         let sessions = Arc::clone(&sessions);
         async move { sessions.state(asked).await }
@@ -81,7 +89,7 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
     let worker = worker.with_version(VERSION);
     // Which workers there are is for clients to know.
     let observed = worker.with_observability_service(Arc::new(Nobody)).max_encoding_message_size(MESSAGE_BYTES);
-    let observed = Telling { service: observed, bytes_used: serving.bytes_used };
+    let observed = Telling { service: observed, bytes_used: serving.bytes_used, fragments };
     let service =
         worker.into_worker_server().max_decoding_message_size(MESSAGE_BYTES).max_encoding_message_size(MESSAGE_BYTES);
     let server = match &serving.identity {
@@ -103,11 +111,12 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         .map_err(std::io::Error::other)
 }
 
-/// A service whose answers say in a header how much memory the process has.
+/// A service whose answers say in headers how much memory the process has, and what it does.
 #[derive(Clone)]
 struct Telling<S> {
     service: S,
     bytes_used: fn() -> Option<u64>,
+    fragments: Arc<Fragments>,
 }
 
 impl<S: NamedService> NamedService for Telling<S> {
@@ -128,15 +137,32 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let (answer, bytes_used) = (self.service.call(request), self.bytes_used);
+        let answer = self.service.call(request);
+        let (bytes, work) = ((self.bytes_used)(), work_in_ascii(&self.fragments));
         Box::pin(async move {
             let mut answer = answer.await?;
-            if let Some(bytes) = bytes_used() {
+            if let Some(bytes) = bytes {
                 answer.headers_mut().insert(MEMORY, http::HeaderValue::from(bytes));
+            }
+            if let Some(work) = work {
+                answer.headers_mut().insert(WORK, work);
             }
             Ok(answer)
         })
     }
+}
+
+/// What a worker does, as the value of a header, which has a limit: of the first stores, whose names are cut.
+fn work_in_ascii(fragments: &Fragments) -> Option<http::HeaderValue> {
+    let mut work = fragments.work();
+    work.truncate(STORES_TOLD);
+    for work in &mut work {
+        if let Some((end, _)) = work.store.char_indices().nth(LETTERS_TOLD) {
+            work.store.truncate(end);
+            work.store.push('…');
+        }
+    }
+    http::HeaderValue::from_str(&ascii(&serde_json::to_string(&work).ok()?)).ok()
 }
 
 /// A worker knows of no others.
@@ -153,23 +179,26 @@ struct Sessions {
     /// The address, for messages.
     name: String,
     serving: Serving,
+    fragments: Arc<Fragments>,
     last: Mutex<Option<(String, Arc<Mirror>)>>,
 }
 
-/// The number of a commit and when it was written.
-type Commit = (u64, Option<SystemTime>);
+/// The number of a commit and what tells it from another one of that number.
+type Commit = (u64, u128);
 
 /// A session as a client has it, and what decodes in it.
 struct Mirror {
     session: Session,
     codec: Arc<TqCodec>,
+    /// Its stores, for whoever asks what is done.
+    stores: String,
     /// The newest commits of its stores when it was opened.
     commits: Vec<Commit>,
 }
 
 impl Sessions {
     /// The state in which a fragment is decoded and executed.
-    async fn state(&self, asked: WorkerQueryContext) -> Result<SessionState> {
+    async fn state(self: &Arc<Self>, asked: WorkerQueryContext) -> Result<SessionState> {
         let WorkerQueryContext { mut builder, headers } = asked;
         let config = builder.config().take().unwrap_or_default();
         let mut config = config.with_distributed_option_extension_from_headers::<TqOptions>(&headers)?;
@@ -192,49 +221,76 @@ impl Sessions {
         apply_settings(options, &settings)?;
         config.set_extension(RelationFunctions::of(context));
         config.set_extension(Arc::new(Notes::default()));
+        let store = mirror.stores.clone();
+        config.set_extension(Arc::new(OnWorker { fragments: Arc::clone(&self.fragments), store }));
         *state.config_mut() = config.with_distributed_user_codec_arc(Arc::clone(&mirror.codec) as _);
         Ok(state)
     }
 
     /// The session that was opened there.
-    async fn mirror(&self, text: &str) -> Result<Arc<Mirror>> {
-        let opened = Opened::from_text(text)?;
-        let commits = self.allowed_commits(&opened)?;
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, mirror)) = last.filter(|(of, mirror)| of == text && mirror.commits == commits) {
-            return Ok(mirror);
-        }
-        let serving = self.serving.clone();
-        let made = tokio::task::spawn_blocking(move || open(&opened, &serving, commits)).await;
-        let mirror = Arc::new(made.map_err(|_| exec_datafusion_err!("opening the store failed"))??);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((text.to_owned(), Arc::clone(&mirror)));
-        Ok(mirror)
+    async fn mirror(self: &Arc<Self>, text: &str) -> Result<Arc<Mirror>> {
+        let (sessions, text) = (Arc::clone(self), text.to_owned());
+        // Disks and servers let us wait.
+        let found = tokio::task::spawn_blocking(move || {
+            let opened = Opened::from_text(&text)?;
+            let commits = sessions.allowed_commits(&opened)?;
+            let last = sessions.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some((_, mirror)) = last.filter(|(of, mirror)| *of == text && mirror.commits == commits) {
+                return Ok(mirror);
+            }
+            let mirror = Arc::new(open(&opened, &sessions.serving, commits)?);
+            *sessions.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, Arc::clone(&mirror)));
+            Ok(mirror)
+        });
+        found.await.map_err(|_| exec_datafusion_err!("opening the store failed"))?
     }
 
     /// The newest commits of the stores, which must be stores that may be read.
     fn allowed_commits(&self, opened: &Opened) -> Result<Vec<Commit>> {
-        let mut commits = Vec::with_capacity(opened.traces.len());
-        for (_, path) in &opened.traces {
-            let path = Path::new(path);
-            if remote::is_url(path) || !path.is_absolute() {
-                return exec_err!("`{}` is no path of a store on disk", path.display());
-            }
-            let Some(place) = store::find(path) else {
-                return match path.exists() {
-                    true => exec_err!("`{}` is no store; a worker reads nothing else", path.display()),
-                    false => exec_err!("there is no store `{}` on this machine", path.display()),
-                };
-            };
-            if let Some(allowed) = &self.serving.allowed {
-                let real = place.root.canonicalize()?;
-                if !allowed.iter().any(|folder| real.starts_with(folder)) {
-                    return exec_err!("`{}` is not below a folder of --allow", path.display());
-                }
-            }
-            commits.push(store::newest_commit(&place.root).map_err(|error| of_store(&error))?);
-        }
-        Ok(commits)
+        let commit = |(_, path): &(Option<String>, String)| {
+            let root = self.allowed_root(path)?;
+            store::newest_commit(&root).map_err(|error| of_store(&error))
+        };
+        opened.traces.iter().map(commit).collect()
     }
+
+    /// The root of a store that may be read.
+    fn allowed_root(&self, text: &str) -> Result<PathBuf> {
+        let path = Path::new(text);
+        let allowed = self.serving.allowed.as_deref();
+        if remote::is_url(path) {
+            return match allowed.is_none_or(|allowed| allowed.iter().any(|url| is_url_below(text, url))) {
+                true => Ok(path.to_owned()),
+                false => exec_err!("`{}` is not below a URL of --allow", remote::shown(path).display()),
+            };
+        }
+        if !path.is_absolute() {
+            return exec_err!("`{}` is no path of a store", path.display());
+        }
+        let Some(place) = store::find(path) else {
+            return match path.exists() {
+                true => exec_err!("`{}` is no store; a worker reads nothing else", path.display()),
+                false => exec_err!("there is no store `{}` on this machine", path.display()),
+            };
+        };
+        if let Some(allowed) = allowed {
+            let real = place.root.canonicalize()?;
+            if !allowed.iter().any(|folder| real.starts_with(folder)) {
+                return exec_err!("`{}` is not below a folder of --allow", path.display());
+            }
+        }
+        Ok(place.root)
+    }
+}
+
+/// Whether a URL leads below another one: servers take some texts for others, and those are below none.
+fn is_url_below(url: &str, allowed: &Path) -> bool {
+    let Some(allowed) = allowed.to_str().filter(|allowed| remote::is_url(Path::new(allowed))) else { return false };
+    let allowed = allowed.trim_end_matches('/');
+    let rest = url.strip_prefix(allowed).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_plain =
+        |rest: &str| !rest.contains(['%', '\\', '?', '#']) && !rest.split('/').any(|part| part == ".." || part == ".");
+    rest.is_some_and(is_plain)
 }
 
 fn of_store(error: &ImportError) -> DataFusionError {
@@ -261,5 +317,25 @@ fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirr
         );
     }
     let codec = Arc::new(codec_of(&session)?);
-    Ok(Mirror { session, codec, commits })
+    let stores: Vec<String> = opened.traces.iter().map(|(_, path)| path.clone()).collect();
+    Ok(Mirror { session, codec, stores: stores.join(", "), commits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_below_an_allowed_one_are_told_from_their_like() {
+        let allowed = Path::new("s3://bucket/nights/");
+        for below in ["s3://bucket/nights", "s3://bucket/nights/", "s3://bucket/nights/runs.store"] {
+            assert!(is_url_below(below, allowed), "{below}");
+        }
+        let others =
+            ["s3://bucket/nights2", "s3://bucket", "s3://bucket/nights/../days", "s3://bucket/nights/%2e%2e/days"];
+        for other in others.into_iter().chain(["https://bucket/nights/a", "s3://bucket/nights/a?b", "/nights"]) {
+            assert!(!is_url_below(other, allowed), "{other}");
+        }
+        assert!(!is_url_below("/data/a", Path::new("/data")));
+    }
 }

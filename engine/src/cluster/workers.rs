@@ -1,5 +1,7 @@
 //! Workers: their addresses, what connections to them need, and what their errors mean.
 
+use std::net::SocketAddr;
+
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use tonic::codegen::http::HeaderValue;
 use tonic::transport::{Certificate, ClientTlsConfig};
@@ -7,11 +9,32 @@ use url::Url;
 
 use super::channel::{Access, header_of};
 
+/// Where a worker listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// `HOST:PORT`.
+    pub host_and_port: String,
+    /// The name that its certificate is for; `None`: the host.
+    pub name: Option<String>,
+}
+
+impl Address {
+    /// That of a host by its name or its number.
+    pub fn of(host_and_port: String) -> Address {
+        Address { host_and_port, name: None }
+    }
+
+    /// That of one of the machines that a name stands for.
+    pub fn of_machine(machine: &SocketAddr, name: &str) -> Address {
+        Address { host_and_port: machine.to_string(), name: Some(name.to_owned()) }
+    }
+}
+
 /// Who does parts of queries.
 #[derive(Debug, Clone)]
 pub struct Workers {
-    /// `HOST:PORT` of each.
-    pub addresses: Vec<String>,
+    /// Where each of them listens.
+    pub addresses: Vec<Address>,
     /// What they want to hear.
     pub token: Option<String>,
     /// The certificates (PEM) that vouch for them; `None`: nothing is encrypted.
@@ -23,7 +46,7 @@ pub struct Workers {
 impl Workers {
     pub(super) fn urls(&self) -> Result<Vec<Url>> {
         let mut urls = Vec::with_capacity(self.addresses.len());
-        for address in &self.addresses {
+        for Address { host_and_port: address, .. } in &self.addresses {
             let scheme = if self.authority.is_some() { "https" } else { "http" };
             let url =
                 Url::parse(&format!("{scheme}://{address}")).ok().filter(|url| url.port_or_known_default().is_some());
@@ -38,7 +61,9 @@ impl Workers {
     /// What connections to them need.
     pub(super) fn access(&self) -> Result<Access> {
         let trusted = |pem| ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
-        Ok(Access { token: self.header()?, tls: self.authority.as_ref().map(trusted) })
+        let named = |(url, address): (Url, &Address)| Some((url, address.name.clone()?));
+        let names = self.urls()?.into_iter().zip(&self.addresses).filter_map(named).collect();
+        Ok(Access { token: self.header()?, tls: self.authority.as_ref().map(trusted), names })
     }
 
     fn header(&self) -> Result<Option<HeaderValue>> {

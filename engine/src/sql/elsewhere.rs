@@ -14,6 +14,11 @@ use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionContext;
 
+/// Metrics of a plan that others help with: so many parts they were asked for, …
+pub const PARTS: &str = "parts_elsewhere";
+/// … and so many are there.
+pub const PARTS_DONE: &str = "parts_elsewhere_done";
+
 /// What is done with finished plans of a session.
 #[async_trait]
 pub(crate) trait Elsewhere: Send + Sync {

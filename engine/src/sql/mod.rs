@@ -127,6 +127,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 
 pub use bounded::{WithinBounds, bind};
+pub use elsewhere::{PARTS, PARTS_DONE};
 pub use errors::SqlError;
 use group_keys::Which;
 pub use materialized::ComputedOnce;

@@ -349,16 +349,36 @@ pub(super) fn is_store(root: &Path) -> bool {
     names.next().is_some()
 }
 
-/// The number of the newest commit, and when it was written: a store that was made anew has the numbers of the old one.
+/// The number of the newest commit, and what tells it from that of a store that was made anew: when it was written, or what it says.
 #[cfg(feature = "cluster")]
-pub(crate) fn newest(root: &Path) -> Result<(u64, Option<std::time::SystemTime>), ImportError> {
+pub(crate) fn newest(root: &Path) -> Result<(u64, u128), ImportError> {
+    if remote::is_url(root) {
+        return newest_behind(root);
+    }
     let folder = log_folder(root);
     let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, "read the log", &error))?.flatten();
     let named = entries.filter_map(|entry| Some((number_of(entry.file_name().to_str()?)?.0, entry)));
-    match named.max_by_key(|(number, _)| *number) {
-        Some((number, entry)) => Ok((number, entry.metadata().and_then(|about| about.modified()).ok())),
-        None => Err(damaged(&folder, "it has no commit: which runs the store has is not known")),
+    let Some((number, entry)) = named.max_by_key(|(number, _)| *number) else {
+        return Err(damaged(&folder, "it has no commit: which runs the store has is not known"));
+    };
+    let written = entry.metadata().and_then(|about| about.modified()).ok();
+    let since_1970 = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((number, since_1970.map_or(0, |time| time.as_nanos())))
+}
+
+#[cfg(feature = "cluster")]
+fn newest_behind(root: &Path) -> Result<(u64, u128), ImportError> {
+    let deadline = Deadline::default();
+    let folder = Folder::of(root, deadline)?;
+    let Some(last) = read_last(&folder, deadline)? else {
+        return Err(damaged(root, "it is no store: it has no hint to its last commit"));
+    };
+    let mut newest = (last.commit, 0);
+    for number in last.commit.max(1).. {
+        let Some(text) = folder.look_for(&object_name(&commit_path(root, number)), LARGEST, deadline)? else { break };
+        newest = (number, u128::from(crc32fast::hash(&text)));
     }
+    Ok(newest)
 }
 
 /// Whether a folder was a store: it has a log, and files of runs that no commit knows.
@@ -447,23 +467,27 @@ pub(super) fn is_remote_store(root: &Path, deadline: Deadline) -> Result<bool, I
     }
 }
 
+/// The object of a commit or a checkpoint.
+fn object_name(path: &Path) -> String {
+    format!("log/{}", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
 /// The state of a store behind a URL; `None` where there is none.
 fn read_remote(root: &Path, deadline: Deadline) -> Result<Option<State>, ImportError> {
     let folder = Folder::of(root, deadline)?;
     let last = read_last(&folder, deadline)?.unwrap_or_default();
-    let name = |path: &Path| format!("log/{}", path.file_name().unwrap_or_default().to_string_lossy());
     // The checkpoint, then the commits that are known to be there.
     let checkpoint = (last.checkpoint > 0).then(|| (checkpoint_path(root, last.checkpoint), last.checkpoint));
     let commits = (last.checkpoint + 1..=last.commit).map(|number| (commit_path(root, number), number));
     let known: Vec<(PathBuf, u64)> = checkpoint.into_iter().chain(commits).collect();
-    let texts = folder.get_all(known.iter().map(|(path, _)| name(path)).collect(), LARGEST, deadline)?;
+    let texts = folder.get_all(known.iter().map(|(path, _)| object_name(path)).collect(), LARGEST, deadline)?;
     let mut steps = Vec::new();
     for ((path, number), text) in known.iter().zip(texts) {
         steps.push(decoded(path, text.to_vec(), *number)?);
     }
     for number in last.commit + 1.. {
         let path = commit_path(root, number);
-        let Some(text) = folder.look_for(&name(&path), LARGEST, deadline)? else { break };
+        let Some(text) = folder.look_for(&object_name(&path), LARGEST, deadline)? else { break };
         steps.push(decoded(&path, text.to_vec(), number)?);
     }
     if steps.is_empty() {

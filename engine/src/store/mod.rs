@@ -117,6 +117,17 @@ pub(crate) fn find_behind(url: &Path, deadline: Deadline) -> Result<Option<Place
     Ok(is_store.then(|| Place { root: url.to_owned(), pattern: None }))
 }
 
+/// Whether a path or a URL names a store, or runs of one; of a URL, the server is asked.
+///
+/// # Errors
+/// The server does not answer, or there are no credentials.
+pub fn is_store(path: &Path) -> Result<bool, ImportError> {
+    match remote::is_url(path) {
+        true => Ok(find_behind(path, Deadline::default())?.is_some()),
+        false => Ok(find(path).is_some()),
+    }
+}
+
 /// Lists the runs of a store.
 ///
 /// # Errors

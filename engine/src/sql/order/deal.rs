@@ -29,7 +29,7 @@ use crate::sql::operators::one_input;
 
 /// Deals rows out; see the module.
 #[derive(Debug)]
-pub(super) struct DealExec {
+pub(crate) struct DealExec {
     input: Arc<dyn ExecutionPlan>,
     partitioning: Partitioning,
     turns: Turns,
@@ -49,7 +49,7 @@ struct Running {
 type Tasks = Mutex<Vec<Option<SpawnedTask<()>>>>;
 
 impl DealExec {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, partitioning: Partitioning, turns: Turns) -> DealExec {
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, partitioning: Partitioning, turns: Turns) -> DealExec {
         let mut equivalences = input.equivalence_properties().clone();
         equivalences.clear_orderings();
         equivalences.clear_per_partition_constants();
@@ -65,6 +65,12 @@ impl DealExec {
             metrics: ExecutionPlanMetricsSet::new(),
             running: Mutex::new(None),
         }
+    }
+
+    /// In which order partitions take rows.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn turns(&self) -> Turns {
+        self.turns
     }
 
     fn start(&self, context: &Arc<TaskContext>) -> Result<Running> {

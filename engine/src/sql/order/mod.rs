@@ -18,14 +18,14 @@
 //!
 //! No order depends on which thread is faster. It depends on the plan, the batches of the tables and the number of threads.
 
-mod deal;
+pub(crate) mod deal;
 pub(crate) mod in_order;
 mod lanes;
 pub(crate) mod position;
 #[cfg(test)]
 mod tests;
 pub(crate) mod turns;
-pub(super) mod waiting;
+pub(crate) mod waiting;
 
 use std::sync::Arc;
 
@@ -225,7 +225,7 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
         return true;
     }
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
-        return aggregate.aggr_expr().iter().any(|function| SEES_ORDER.contains(&function.fun().name()));
+        return sees_order(aggregate);
     }
     if let Some(repartition) = plan.downcast_ref::<RepartitionExec>() {
         // Rows that are dealt out by turns lose their order here, unless `dealt` leaves that away.
@@ -263,6 +263,11 @@ fn in_any_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> 
 /// Aggregates whose value depends on the order of rows.
 const SEES_ORDER: [&str; 7] =
     ["array_agg", "string_agg", "first_value", "last_value", "nth_value", "any_value", "approx_percentile_cont"];
+
+/// Whether the values of an aggregate depend on the order of rows.
+pub(crate) fn sees_order(aggregate: &AggregateExec) -> bool {
+    aggregate.aggr_expr().iter().any(|function| SEES_ORDER.contains(&function.fun().name()))
+}
 
 /// Whether rows of the left side are given when the right side has ended, by one of its partitions for all.
 fn emits_at_the_end(plan: &Arc<dyn ExecutionPlan>) -> bool {

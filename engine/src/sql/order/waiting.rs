@@ -26,7 +26,7 @@ pub(super) const AHEAD_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 
 
 /// In which order a reader takes from its sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turns {
+pub(crate) enum Turns {
     /// All of the first, then all of the second.
     Whole,
     /// A batch of the first, a batch of the second, and around again, without those that have ended.
