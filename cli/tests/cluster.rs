@@ -441,7 +441,7 @@ fn status_says_who_would_help() {
     assert_eq!(said.status.code(), Some(2));
     let rows = text(&said.stdout);
     let row = rows.lines().find(|row| row.starts_with(&left.address)).unwrap();
-    let [_, "ready", version, "0", bytes, ""] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+    let [_, "ready", version, "0", bytes, "\"\""] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
     assert!(version.starts_with(env!("CARGO_PKG_VERSION")), "{row}");
     assert!((1 << 20..1u64 << 30).contains(&bytes.parse().unwrap()), "{row}");
     assert!(rows.contains(&format!("{},does not answer", lost.address)), "{rows}");

@@ -22,7 +22,7 @@ use datafusion::logical_expr::Volatility;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NegativeExpr,
-    NotExpr, TryCastExpr,
+    NotExpr, TryCastExpr, UnKnownColumn,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
@@ -50,6 +50,7 @@ use crate::sql::order::in_order::InOrderExec;
 use crate::sql::order::position::PositionExec;
 use crate::sql::order::sees_order;
 use crate::sql::order::turns::gathered;
+use crate::sql::order::waiting::Turns;
 use crate::sql::own_words::OwnWordsExec;
 use crate::store::{Leaf, parts_of_runs};
 
@@ -88,6 +89,10 @@ impl Cut<'_> {
         let is_one = plan.output_partitioning().partition_count() == 1;
         let Some(division) = division_of(plan, is_one) else { return Ok(None) };
         if !plan.schema().fields().iter().all(|field| travels(field.data_type())) {
+            return Ok(None);
+        }
+        // Sorted rows of a key would come from several workers.
+        if !is_one && matches!(plan.output_partitioning(), Partitioning::Hash(..)) && plan.output_ordering().is_some() {
             return Ok(None);
         }
         let mut bytes = 0u64;
@@ -147,7 +152,14 @@ impl Cut<'_> {
         }
         let coalesced = NetworkCoalesceExec::try_new(closed, tasks, 1)?;
         let opened: Plan = Arc::new(OpenedExec::new(Arc::new(coalesced), plan.properties()));
-        Ok(Some(if is_one { gathered(opened)? } else { opened }))
+        Ok(Some(match plan.output_partitioning() {
+            _ if is_one => gathered(opened)?,
+            // A join above counts on it, unless a column was left away that it could name.
+            by_keys @ Partitioning::Hash(keys, _) if keys.iter().all(is_there) => {
+                Arc::new(DealExec::new(opened, by_keys.clone(), Turns::Whole))
+            }
+            _ => opened,
+        }))
     }
 
     /// Whether a part of a fragment is the same after it was encoded and decoded.
@@ -178,6 +190,11 @@ fn depends_on_partitions(plan: &Plan) -> bool {
 }
 
 const ESTIMATES: [&str; 3] = ["approx_percentile_cont", "approx_percentile_cont_with_weight", "approx_median"];
+
+/// Whether all columns of an expression are still there.
+fn is_there(expression: &Arc<dyn PhysicalExpr>) -> bool {
+    !expression.is::<UnKnownColumn>() && expression.children().into_iter().all(is_there)
+}
 
 /// How the rows of a fragment are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
