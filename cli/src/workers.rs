@@ -121,6 +121,8 @@ mod with {
     const LEAST_BYTES: &str = "TQ_CLUSTER_LEAST_BYTES";
     /// So many bytes are read faster here than they are asked for elsewhere.
     const LEAST_BYTES_DEFAULT: usize = 16 << 20;
+    /// How a certificate begins in PEM.
+    const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
     /// How long a worker of our own may take to say where it listens.
     const START: Duration = Duration::from_secs(30);
     /// How long it may take to end.
@@ -135,6 +137,11 @@ mod with {
     pub(crate) fn token() -> Result<Option<String>, Failure> {
         match std::env::var(TOKEN) {
             Ok(token) if token.is_empty() => Ok(None),
+            Ok(token) if token.contains(|letter: char| !letter.is_ascii_graphic()) => {
+                Err(Problem::new(format!("{TOKEN} has letters that cannot travel"))
+                    .hint("use letters, digits and signs of ASCII, without blanks and line ends")
+                    .into())
+            }
             Ok(token) => Ok(Some(token)),
             Err(std::env::VarError::NotPresent) => Ok(None),
             Err(std::env::VarError::NotUnicode(_)) => Err(Problem::new(format!("{TOKEN} is no text")).into()),
@@ -218,17 +225,26 @@ mod with {
     pub(crate) fn authority(given: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
         let usual = std::env::var_os(TLS_CA).filter(|path| !path.is_empty()).map(PathBuf::from);
         let Some(file) = given.map(Path::to_owned).or(usual) else { return Ok(None) };
-        Ok(Some(std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?))
+        let pem = std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?;
+        match pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE) {
+            true => Ok(Some(pem)),
+            false => Err(Problem::new(format!("{}: it has no certificate (PEM)", file.display())).into()),
+        }
     }
 
     /// The addresses that a list names. A name that stands for several machines, as that of a headless service, is all of them.
     pub(crate) fn addresses(given: &str) -> Result<Vec<Address>, Failure> {
         let mut all = Vec::new();
-        for text in given.split(',').map(str::trim) {
-            let parts = text.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-            let Some((host, _)) = parts else {
+        for text in given.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+            let is_host = |host: &str| match host.strip_prefix('[') {
+                Some(rest) => rest.ends_with(']'),
+                None => !host.is_empty() && !host.contains([':', '/', '?', '#', '@', ' ']),
+            };
+            let parts = text.rsplit_once(':').filter(|(host, port)| is_host(host) && port.parse::<u16>().is_ok());
+            let Some((host, _)) = parts.filter(|(host, _)| *host != "local") else {
                 return Err(Problem::new(format!("`{text}` is no address of a worker"))
-                    .hint("write `HOST:PORT,HOST:PORT`, or `--cluster local:2` for two of its own")
+                    .hint("write `HOST:PORT,HOST:PORT`, e.g. `node1:7070,[fd00::1]:7070`")
+                    .hint("`--cluster local:2`, alone, asks two workers of its own, which nobody else sees")
                     .into());
             };
             let found: Vec<SocketAddr> = match host {
@@ -238,7 +254,10 @@ mod with {
             };
             all.extend(machines_of(text, host, &found));
         }
-        Ok(all)
+        match all.is_empty() {
+            true => Err(Problem::new("no worker is named").hint("write `HOST:PORT,HOST:PORT`").into()),
+            false => Ok(all),
+        }
     }
 
     /// The machines that a name stands for, by its addresses.
@@ -257,9 +276,11 @@ mod with {
         let spec = TraceSpec::parse(text);
         let no_store = || {
             let shown = TraceSpec::shown_text(text);
-            Problem::new(format!("--cluster works on stores, and `{}` is none", spec.shown().display())).hint(format!(
-                "`tq import {shown} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
-            ))
+            Problem::new(format!("--cluster works on stores, and `{}` is none", spec.shown().display()))
+                .hint(format!(
+                    "`tq import {shown} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
+                ))
+                .hint("`--cluster off`, at the prompt `\\cluster off`, asks without workers")
         };
         if is_url(&spec.path) {
             return match store::is_store(&spec.path).map_err(|error| errors::import::word(&error, &[]))? {
@@ -267,7 +288,10 @@ mod with {
                 false => Err(no_store().into()),
             };
         }
-        let Some(place) = store::find(&spec.path) else { return Err(no_store().into()) };
+        let Some(place) = store::find(&spec.path) else {
+            // What is not there says so when it is opened.
+            return if spec.path.exists() || text == "-" { Err(no_store().into()) } else { Ok(text.to_owned()) };
+        };
         let root = place.root.canonicalize().map_err(|error| Problem::file("read", &place.root, &error))?;
         let path: PathBuf = place.pattern.map_or_else(|| root.clone(), |pattern| root.join(pattern));
         let path = path.display().to_string();

@@ -95,7 +95,15 @@ mod with {
         beyond_this_machine(address, token.is_some(), args)?;
         let read = |file: &PathBuf| std::fs::read(file).map_err(|error| Problem::file("read", file, &error));
         let identity = match (&args.tls_cert, &args.tls_key) {
-            (Some(certificates), Some(key)) => Some((read(certificates)?, read(key)?)),
+            (Some(certificates), Some(key)) => {
+                let identity = (read(certificates)?, read(key)?);
+                let is_pair = cluster::can_show(&identity);
+                is_pair.then_some(()).ok_or_else(|| {
+                    let (certificates, key) = (certificates.display(), key.display());
+                    Problem::new(format!("{key} is not the key (PEM) of the first certificate (PEM) in {certificates}"))
+                })?;
+                Some(identity)
+            }
             _ => None,
         };
         let serving = Serving {

@@ -31,6 +31,9 @@ pub(super) const TOKEN: &str = "x-tq-token";
 /// The header with the bytes of a worker's process.
 pub(super) const MEMORY: &str = "x-tq-memory";
 
+/// The header with the address at which a worker was asked, which it sets itself.
+pub(super) const ASKED: &str = "x-tq-asked";
+
 /// The header with what a worker does.
 pub(super) const WORK: &str = "x-tq-work";
 

@@ -134,7 +134,14 @@ impl Elsewhere for Shared {
                 let (plan, _) = in_stages(cut, config).await?;
                 Ok(display_plan_ascii(plan.as_ref(), false))
             }
-            None => Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string()),
+            None => {
+                let shown = DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string();
+                let all = Cut { tasks: 2, least_bytes: 0, codec: &self.0.codec, context: &context };
+                Ok(match all.cut(&plan)? {
+                    Some(_) => format!("at the client: it reads less than TQ_CLUSTER_LEAST_BYTES\n{shown}"),
+                    None => format!("at the client: no part is one that workers do\n{shown}"),
+                })
+            }
         }
     }
 }

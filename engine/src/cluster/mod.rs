@@ -36,7 +36,7 @@ mod workers;
 pub use client::join;
 pub use running::Work;
 pub use status::{State, Status, status};
-pub use worker::{Serving, serve};
+pub use worker::{Serving, can_show, serve};
 pub use workers::{Address, Workers};
 
 /// What both sides must have in common: plans and functions of one version mean the same.

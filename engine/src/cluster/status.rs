@@ -70,8 +70,26 @@ pub(super) async fn state_of(channels: &Channels, url: &Url) -> State {
         Ok(Ok(info)) if info.version == VERSION => State::Ready,
         Ok(Ok(info)) => State::OfVersion(info.version),
         Ok(Err(error)) if is_refusal(&error) => State::Refuses,
-        Ok(Err(error)) => State::Silent(format!("does not answer: {}", reason(&error))),
+        Ok(Err(error)) => State::Silent(in_words(&reason(&error))),
         Err(_) => State::Silent(format!("does not answer within {} s", PROBE.as_secs())),
+    }
+}
+
+/// Why somebody at an address is no help, in words for what libraries say of encryption.
+fn in_words(reason: &str) -> String {
+    let known = [
+        ("InvalidContentType", "does not encrypt: leave --tls-ca and TQ_TLS_CA away, or start it with --tls-cert"),
+        (
+            "CaUsedAsEndEntity",
+            "shows the certificate of an authority (CA:TRUE): one for the worker, signed with it, is needed",
+        ),
+        ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),
+        ("frame with invalid size", "is no worker, or one that encrypts: name its authority with --tls-ca"),
+        ("broken pipe", "is no worker, or one that encrypts: name its authority with --tls-ca"),
+    ];
+    match known.iter().find(|(sign, _)| reason.contains(sign)) {
+        Some((_, words)) => format!("{words} ({reason})"),
+        None => format!("does not answer: {reason}"),
     }
 }
 

@@ -24,7 +24,7 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 use tq_udfs::relation::notes::Notes;
 
-use super::channel::{MEMORY, TOKEN, WORK};
+use super::channel::{ASKED, MEMORY, TOKEN, WORK};
 use super::client::codec_of;
 use super::codec::TqCodec;
 use super::options::{Opened, TqOptions, apply_settings, ascii};
@@ -93,10 +93,7 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
     let service =
         worker.into_worker_server().max_decoding_message_size(MESSAGE_BYTES).max_encoding_message_size(MESSAGE_BYTES);
     let server = match &serving.identity {
-        Some((certificates, key)) => {
-            let tls = ServerTlsConfig::new().identity(Identity::from_pem(certificates, key));
-            Server::builder().tls_config(tls).map_err(std::io::Error::other)?
-        }
+        Some(identity) => encrypting(identity).map_err(std::io::Error::other)?,
         None => Server::builder(),
     };
     server
@@ -104,11 +101,47 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         .http2_keepalive_interval(Some(ALIVE_EVERY))
         .http2_keepalive_timeout(Some(ALIVE_WITHIN))
         .layer(InterceptorLayer::new(is_known))
-        .add_service(service)
+        .add_service(Addressed(service))
         .add_service(observed)
         .serve_with_incoming(TcpIncoming::from(listener))
         .await
         .map_err(std::io::Error::other)
+}
+
+fn encrypting((certificates, key): &(Vec<u8>, Vec<u8>)) -> std::result::Result<Server, tonic::transport::Error> {
+    Server::builder().tls_config(ServerTlsConfig::new().identity(Identity::from_pem(certificates, key)))
+}
+
+/// Whether certificates and a key (PEM) belong together.
+pub fn can_show(identity: &(Vec<u8>, Vec<u8>)) -> bool {
+    encrypting(identity).is_ok()
+}
+
+/// A service that notes in a header where it was asked: a worker that listens everywhere has no name of its own.
+#[derive(Clone)]
+struct Addressed<S>(S);
+
+impl<S: NamedService> NamedService for Addressed<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for Addressed<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<std::result::Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        let asked = request.uri().authority().and_then(|asked| http::HeaderValue::from_str(asked.as_str()).ok());
+        request.headers_mut().remove(ASKED);
+        if let Some(asked) = asked {
+            request.headers_mut().insert(ASKED, asked);
+        }
+        self.0.call(request)
+    }
 }
 
 /// A service whose answers say in headers how much memory the process has, and what it does.
@@ -200,15 +233,16 @@ impl Sessions {
     /// The state in which a fragment is decoded and executed.
     async fn state(self: &Arc<Self>, asked: WorkerQueryContext) -> Result<SessionState> {
         let WorkerQueryContext { mut builder, headers } = asked;
+        let name = headers.get(ASKED).and_then(|asked| asked.to_str().ok()).unwrap_or(&self.name);
         let config = builder.config().take().unwrap_or_default();
         let mut config = config.with_distributed_option_extension_from_headers::<TqOptions>(&headers)?;
         let Some(TqOptions { opened, settings }) = config.options().extensions.get::<TqOptions>().cloned() else {
-            return exec_err!("worker {}: the query does not say what it asks about", self.name);
+            return exec_err!("worker {name}: the query does not say what it asks about");
         };
         let mirror = self
             .mirror(&opened)
             .await
-            .map_err(|error| exec_datafusion_err!("worker {}: {}", self.name, error.strip_backtrace()))?;
+            .map_err(|error| exec_datafusion_err!("worker {name}: {}", error.strip_backtrace()))?;
         let context = mirror.session.context();
         // As in the session, but for what datafusion-distributed knows of the task.
         let mut state = context.state();
