@@ -25,7 +25,7 @@ const TRACES: [&str; 8] = [
 ];
 
 /// Queries of all kinds.
-const QUERIES: [&str; 34] = [
+const QUERIES: [&str; 39] = [
     "SELECT count(*) FROM tasks",
     "SELECT * FROM tasks",
     "SELECT run, count(*), min(start), max(finish) FROM tasks GROUP BY run",
@@ -60,6 +60,13 @@ const QUERIES: [&str; 34] = [
     "SELECT run, task, row FROM floating_rows(tasks)",
     "SELECT array_agg(name ORDER BY name) FROM (SELECT DISTINCT name FROM tasks WHERE run LIKE 'wave%')",
     "SELECT coalesce(name, '?') AS n, CASE WHEN duration > 1000 THEN 'long' ELSE 'short' END AS l, count(*) FROM tasks GROUP BY 1, 2",
+    // Groups by run whose key is not asked for, or another one after a cast.
+    "SELECT count(*) FROM tasks GROUP BY run",
+    "SELECT n, count(*) FROM (SELECT run, count(*) AS n FROM tasks GROUP BY run) GROUP BY n",
+    "SELECT arrow_cast(substr(run, 1, 0) || '1', 'Int64') AS r, count(*) FROM tasks GROUP BY 1",
+    "SELECT arrow_cast(run, 'Utf8') AS r, name, busy(start, finish) FROM tasks GROUP BY r, name HAVING count(*) > 2",
+    "SELECT a.name, a.n, b.n FROM (SELECT run, name, count(*) AS n FROM tasks GROUP BY run, name) a \
+     JOIN (SELECT run, max(name) AS name, count(*) AS n FROM tasks GROUP BY run) b ON a.run = b.run AND a.name = b.name",
     "SELECT a.run, a.n, l.n FROM (SELECT run, count(*) AS n FROM tasks GROUP BY run) a \
      JOIN (SELECT run, count(*) AS n FROM locations GROUP BY run) l ON a.run = l.run",
 ];
@@ -155,6 +162,25 @@ fn workers_answer_as_one_process_does() {
             let together = bag(&asked(&store, Some(workers), sql));
             assert_eq!(alone, together, "{workers}: {sql}");
         }
+    }
+}
+
+/// Runs whose names are one number, and rows whose ties are seen.
+#[test]
+fn runs_are_told_apart_and_ties_stay_in_order() {
+    let folder = TempDir::new().unwrap();
+    let store = folder.path().join("runs.store").to_str().unwrap().to_owned();
+    let trace = fixture("tfprof/wavefront_40.tfp").to_str().unwrap().to_owned();
+    let named: Vec<String> = ["1", "2", "01", "02"].iter().map(|name| format!("{name}={trace}")).collect();
+    let mut arguments = vec!["import", "--into", store.as_str()];
+    arguments.extend(named.iter().map(String::as_str));
+    assert!(tq(&arguments).output().unwrap().status.success());
+    let sql = "SELECT arrow_cast(run, 'Int64') AS r, count(*) AS n FROM tasks GROUP BY 1";
+    assert_eq!(bag(&asked(&store, Some("local:2"), sql)), bag(&asked(&store, None, sql)));
+    let sql = "SELECT run, name, task FROM tasks ORDER BY location LIMIT 9";
+    let alone = asked(&store, None, sql);
+    for _ in 0..4 {
+        assert_eq!(text(&asked(&store, Some("local:2"), sql).stdout), text(&alone.stdout));
     }
 }
 

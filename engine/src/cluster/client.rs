@@ -215,6 +215,9 @@ impl Cluster {
             }
             let error = match self.rows(plan, &answering, context, (metrics, &parts)).await {
                 Ok(rows) => return Ok(rows),
+                Err(error) if error.to_string().contains(DIFFERS) => {
+                    return exec_err!("{DIFFERS} since it was opened here: ask again, at the prompt after `\\open`");
+                }
                 Err(error) => error,
             };
             // Whoever was killed may need a moment to be gone.
@@ -342,7 +345,7 @@ async fn collected(
 /// Whether an error says that a connection broke, and nothing of the query.
 fn is_of_connection(error: &DataFusionError) -> bool {
     let text = error.to_string();
-    if text.contains(CUT_OFF) || text.contains(DIFFERS) || text.contains("waiting for the plan to be set") {
+    if text.contains(CUT_OFF) || text.contains("waiting for the plan to be set") {
         return true;
     }
     use tonic::Code;

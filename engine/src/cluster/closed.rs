@@ -30,6 +30,7 @@ use tq_udfs::relation::notes::{Note, Notes};
 use super::running::{OnWorker, Threads};
 use crate::sql::elsewhere::{PARTS, PARTS_DONE};
 use crate::sql::operators::{no_expressions, one_input};
+use crate::sql::stop::with_stoppable_scans;
 
 /// Bytes of a batch that travels, about.
 const BATCH_BYTES: usize = 8 << 20;
@@ -75,26 +76,65 @@ pub(super) struct ClosedExec {
     input: Arc<dyn ExecutionPlan>,
     /// So many tasks have rows; the input of others is not asked.
     active: usize,
-    threads: OfTask,
+    task: OfTask,
     properties: Arc<PlanProperties>,
 }
 
-/// The threads of a task on a worker: they are there from the first partition that is asked for to the last, since what one of them has begun
-/// may be what another waits for.
+/// A task on a worker: its threads are there from the first partition that is asked for to the last, since what one of them has begun may be
+/// what another waits for.
 #[derive(Debug, Default)]
-struct OfTask(Mutex<(usize, Option<Arc<Threads>>)>);
+struct OfTask(Mutex<Task>);
+
+#[derive(Debug, Default)]
+struct Task {
+    /// Partitions that were asked for.
+    begun: usize,
+    /// The threads and what they execute.
+    threads: Option<(Arc<Threads>, Arc<dyn ExecutionPlan>)>,
+}
 
 impl OfTask {
-    /// Those of one of so many partitions.
-    fn of_one(&self, partitions: usize, worker: &OnWorker) -> Result<Arc<Threads>> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let threads = match &held.1 {
-            Some(threads) => Arc::clone(threads),
-            None => worker.threads()?,
+    /// The rows of a partition, computed on the task's threads.
+    fn rows(
+        &self,
+        input: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+        context: Arc<TaskContext>,
+        worker: &OnWorker,
+    ) -> Result<SendableRecordBatchStream> {
+        let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (threads, plan) = match task.threads.take() {
+            Some(begun) => begun,
+            None => {
+                let threads = worker.threads()?;
+                let plan = with_stoppable_scans(Arc::clone(input), &threads.stop())?;
+                (threads, plan)
+            }
         };
-        held.0 += 1;
-        held.1 = (held.0 < partitions).then(|| Arc::clone(&threads));
-        Ok(threads)
+        task.begun += 1;
+        if task.begun < input.output_partitioning().partition_count() {
+            task.threads = Some((Arc::clone(&threads), Arc::clone(&plan)));
+        }
+        drop(task);
+        let name = worker.name.clone();
+        let rows = threads.rows(plan.schema(), move || plan.execute(partition, context))?;
+        let rows = rows.map_err(move |error| of_worker(error, &name));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), rows)))
+    }
+}
+
+/// What a worker lacks is said with its name: the client has a limit and a disk of its own.
+fn of_worker(error: DataFusionError, name: &str) -> DataFusionError {
+    let text = error.strip_backtrace();
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(why) if !why.contains("--max-value") => exec_datafusion_err!(
+            "worker {name} has not enough memory: {}; `tq cluster worker --memory BYTES` gives it more",
+            why.lines().next().unwrap_or_default()
+        ),
+        _ if text.contains("os error 28") => {
+            exec_datafusion_err!("worker {name}: the disk of its temporary files (TMPDIR) is full")
+        }
+        _ => error,
     }
 }
 
@@ -106,7 +146,7 @@ impl ClosedExec {
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        ClosedExec { input, active, threads: OfTask::default(), properties: Arc::new(properties) }
+        ClosedExec { input, active, task: OfTask::default(), properties: Arc::new(properties) }
     }
 
     pub(super) fn active(&self) -> usize {
@@ -139,11 +179,7 @@ impl ExecutionPlan for ClosedExec {
             return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter([end]))));
         }
         let rows = match context.session_config().get_extension::<OnWorker>() {
-            Some(worker) => {
-                let threads = self.threads.of_one(self.input.output_partitioning().partition_count(), &worker)?;
-                let input = Arc::clone(&self.input);
-                threads.rows(self.input.schema(), move || input.execute(partition, context))?
-            }
+            Some(worker) => self.task.rows(&self.input, partition, context, &worker)?,
             None => self.input.execute(partition, context)?,
         };
         let of_batches = Arc::clone(&schema);

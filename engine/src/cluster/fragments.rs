@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
@@ -346,10 +347,14 @@ fn is_of_scanned_runs(plan: &Plan, run: usize) -> bool {
     }
 }
 
-/// The column that an expression is, whatever its type.
+/// The column of texts that an expression is, as texts of whatever kind: as numbers, two runs could be one (`1` and `01`).
 fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    let is_text = |data_type: &DataType| match data_type {
+        DataType::Dictionary(_, values) => values.is_string(),
+        other => other.is_string(),
+    };
     match expression.downcast_ref::<CastExpr>() {
-        Some(cast) => column_of(cast.expr()),
+        Some(cast) => column_of(cast.expr()).filter(|_| is_text(cast.cast_type())),
         None => expression.downcast_ref::<Column>().map(Column::index),
     }
 }

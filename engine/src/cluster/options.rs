@@ -6,6 +6,8 @@ use datafusion::common::{Result, exec_datafusion_err, extensions_options};
 use datafusion::config::{ConfigExtension, ConfigOptions};
 use serde::{Deserialize, Serialize};
 
+use crate::sql::question::in_range;
+
 extensions_options! {
     /// Travels with each query.
     pub struct TqOptions {
@@ -90,6 +92,8 @@ pub(super) fn apply_settings(options: &mut ConfigOptions, settings: &str) -> Res
         .map_err(|error| exec_datafusion_err!("the settings of a query are not readable: {error}"))?;
     for (key, value) in changed {
         if travels(&key) {
+            // Whoever sends them is no SQL of ours.
+            in_range(&key, &value)?;
             options.set(&key, &value)?;
         }
     }
@@ -125,6 +129,8 @@ mod tests {
         apply_settings(&mut elsewhere, &settings_of(&options).expect("text")).expect("settings");
         assert_eq!(elsewhere.execution.time_zone.as_deref(), Some("+02:00"));
         assert_eq!(elsewhere.execution.target_partitions, own);
+        let huge = "{\"datafusion.execution.batch_size\": \"100000000000\"}";
+        assert!(apply_settings(&mut elsewhere, huge).is_err());
         // Not even where somebody sends it.
         let key = "datafusion.execution.target_partitions";
         apply_settings(&mut elsewhere, &format!("{{\"{key}\": \"100000\"}}")).expect("settings");

@@ -1,9 +1,10 @@
 //! Running: the fragments that a worker works on, each on threads of its own.
 //!
-//! Whoever asked may go away while an operator computes for minutes without a pause. Its threads are left to themselves then, and those of
-//! other queries and of the connections go on.
+//! Whoever asked may go away while an operator computes for long without a pause. Its threads are left to themselves then, and those of
+//! other queries and of the connections go on. Scans are told, so that such an operator gets no more rows.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, Record
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::sql::stop::Stop;
 
 /// Deep plans recurse.
 const STACK_BYTES: usize = 256 << 20;
@@ -74,6 +77,8 @@ impl Fragments {
 pub(super) struct OnWorker {
     pub(super) fragments: Arc<Fragments>,
     pub(super) store: String,
+    /// Where the worker was asked, for messages.
+    pub(super) name: String,
 }
 
 impl OnWorker {
@@ -97,7 +102,7 @@ impl OnWorker {
             })
             .build()
             .map_err(|error| exec_datafusion_err!("no threads for a fragment: {error}"))?;
-        Ok(Arc::new(Threads(Some(runtime))))
+        Ok(Arc::new(Threads { runtime: Some(runtime), is_left: Arc::default() }))
     }
 }
 
@@ -114,16 +119,25 @@ impl Drop for Counted {
 
 /// The threads of a fragment; nobody waits for them when they are dropped.
 #[derive(Debug)]
-pub(super) struct Threads(Option<Runtime>);
+pub(super) struct Threads {
+    runtime: Option<Runtime>,
+    is_left: Arc<AtomicBool>,
+}
 
 impl Threads {
+    /// Whether nobody waits any more.
+    pub(super) fn stop(&self) -> Stop {
+        let is_left = Arc::clone(&self.is_left);
+        Arc::new(move || is_left.load(Ordering::Relaxed))
+    }
+
     /// The rows that `execute` gives, computed on these threads, which are kept until the last row was taken.
     pub(super) fn rows(
         self: Arc<Self>,
         schema: SchemaRef,
         execute: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
     ) -> Result<SendableRecordBatchStream> {
-        let Some(runtime) = &self.0 else { return execute() };
+        let Some(runtime) = &self.runtime else { return execute() };
         let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), AHEAD);
         let taken = builder.tx();
         let computed = async move {
@@ -146,7 +160,8 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        self.is_left.store(true, Ordering::Relaxed);
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
@@ -165,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_waits_for_is_left_to_itself_and_counts_until_it_ends() {
         let fragments = Arc::new(Fragments::new(1));
-        let worker = OnWorker { fragments: Arc::clone(&fragments), store: "/data/a".to_owned() };
+        let worker = OnWorker { fragments: Arc::clone(&fragments), store: "/data/a".to_owned(), name: String::new() };
         let schema = Arc::new(Schema::empty());
         let ((end, wait), (begin, begun)) = (channel::<()>(), channel());
         let execute = {
@@ -177,9 +192,13 @@ mod tests {
                 Ok(Box::pin(EmptyRecordBatchStream::new(schema)) as SendableRecordBatchStream)
             }
         };
-        let rows = worker.threads().expect("threads").rows(schema, execute).expect("rows");
+        let threads = worker.threads().expect("threads");
+        let rows = Arc::clone(&threads).rows(schema, execute).expect("rows");
         begun.recv().expect("it runs");
-        drop(rows);
+        let stop = threads.stop();
+        assert!(!stop());
+        drop((rows, threads));
+        assert!(stop());
         let work = fragments.work();
         assert_eq!((work.len(), work[0].store.as_str(), work[0].fragments), (1, "/data/a", 1));
         end.send(()).expect("it waits");
@@ -191,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn rows_come_from_threads_that_end_behind_them() {
         let fragments = Arc::new(Fragments::new(2));
-        let worker = OnWorker { fragments: Arc::clone(&fragments), store: String::new() };
+        let worker = OnWorker { fragments: Arc::clone(&fragments), store: String::new(), name: String::new() };
         let schema = Arc::new(Schema::empty());
         let batches = std::iter::repeat_n(RecordBatch::new_empty(Arc::clone(&schema)), 5).map(Ok);
         let of_batches = Arc::clone(&schema);

@@ -256,7 +256,11 @@ impl Sessions {
         config.set_extension(RelationFunctions::of(context));
         config.set_extension(Arc::new(Notes::default()));
         let store = mirror.stores.clone();
-        config.set_extension(Arc::new(OnWorker { fragments: Arc::clone(&self.fragments), store }));
+        config.set_extension(Arc::new(OnWorker {
+            fragments: Arc::clone(&self.fragments),
+            store,
+            name: name.to_owned(),
+        }));
         *state.config_mut() = config.with_distributed_user_codec_arc(Arc::clone(&mirror.codec) as _);
         Ok(state)
     }

@@ -209,7 +209,11 @@ fn fixed(variable: &str) -> Result<()> {
     }
 }
 
-fn in_range(variable: &str, value: &str) -> Result<()> {
+/// Whether a setting has a value with which DataFusion works.
+///
+/// # Errors
+/// Says which values do.
+pub(crate) fn in_range(variable: &str, value: &str) -> Result<()> {
     let name = variable.to_lowercase().replace('"', "");
     let Some((_, least, most)) = NUMBERS.iter().find(|(known, ..)| *known == name) else { return Ok(()) };
     // What is no number at all, DataFusion refuses itself.

@@ -43,6 +43,20 @@ pub fn stoppable(plan: Arc<dyn ExecutionPlan>, stop: &Stop) -> Result<Arc<dyn Ex
     if makes_much_of_little(&plan) { Ok(Arc::new(StoppableExec::new(plan, stop))) } else { Ok(plan) }
 }
 
+/// The plan, whose scans fail with "the query was cancelled" soon after `stop` says so, and yield now and then.
+///
+/// # Errors
+/// None in practice.
+#[cfg(feature = "cluster")]
+pub(crate) fn with_stoppable_scans(plan: Arc<dyn ExecutionPlan>, stop: &Stop) -> Result<Arc<dyn ExecutionPlan>> {
+    if plan.children().is_empty() {
+        return Ok(Arc::new(StoppableExec::new(plan, stop)));
+    }
+    let children = plan.children().into_iter().map(|child| with_stoppable_scans(Arc::clone(child), stop));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    replace_children_if_necessary(plan, children)
+}
+
 fn makes_much_of_little(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<CrossJoinExec>()
         || plan.is::<NestedLoopJoinExec>()

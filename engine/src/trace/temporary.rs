@@ -106,12 +106,20 @@ pub(crate) fn register_spills(manager: Weak<DiskManager>) {
 /// Removes everything temporary, before the process exits without unwinding. A thread that tries to create something
 /// temporary from now on waits forever: the process is about to end.
 pub fn remove_all() {
+    /// How often a folder is tried.
+    const REMOVALS: usize = 100;
+
     let mut present = present();
     let spilled = present.spilled.drain(..).filter_map(|manager| manager.upgrade());
     let spilled: Vec<PathBuf> = spilled.flat_map(|manager| manager.temp_dir_paths()).collect();
     for path in present.paths.drain(..).chain(spilled) {
-        // What cannot be removed is left; there is no way to report it.
-        let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        // Sorts on other threads may still begin files in it. What cannot be removed is left; there is no way to report it.
+        for _ in 0..REMOVALS {
+            let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            if path.symlink_metadata().is_err() {
+                break;
+            }
+        }
     }
     std::mem::forget(present);
 }

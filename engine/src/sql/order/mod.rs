@@ -21,6 +21,7 @@
 pub(crate) mod deal;
 pub(crate) mod in_order;
 mod lanes;
+mod merge;
 pub(crate) mod position;
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,7 @@ use tq_udfs::relation::exec::RelationExec;
 
 use deal::DealExec;
 use in_order::InOrderExec;
+use merge::MergeExec;
 use turns::{gathered, turns_of};
 
 use crate::sql::charged::ChargeWindows;
@@ -91,7 +93,7 @@ pub(super) fn physical_rules(memory: &MemoryLimit) -> Vec<Arc<dyn PhysicalOptimi
     rules
 }
 
-/// Has ties of a merge go to the earlier partition. The last rule: a merge forgets it whenever its input is replaced.
+/// Has ties of a merge go to the earlier partition. The last rule: others know DataFusion's merge.
 #[derive(Debug)]
 struct TiesInOrder;
 
@@ -99,7 +101,7 @@ impl PhysicalOptimizerRule for TiesInOrder {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|plan| {
             let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>() else { return Ok(Transformed::no(plan)) };
-            Ok(Transformed::yes(Arc::new(merge.clone().with_round_robin_repartition(false))))
+            Ok(Transformed::yes(Arc::new(MergeExec::new(merge, Arc::clone(merge.input())))))
         })
         .data()
     }
