@@ -25,7 +25,7 @@ const TRACES: [&str; 8] = [
 ];
 
 /// Queries of all kinds.
-const QUERIES: [&str; 39] = [
+const QUERIES: [&str; 40] = [
     "SELECT count(*) FROM tasks",
     "SELECT * FROM tasks",
     "SELECT run, count(*), min(start), max(finish) FROM tasks GROUP BY run",
@@ -36,6 +36,7 @@ const QUERIES: [&str; 39] = [
     "SELECT avg(duration), stddev(duration), median(duration) FROM tasks",
     "SELECT cv(duration), imbalance(duration) FROM tasks",
     "SELECT run, percentile_cont(0.9) WITHIN GROUP (ORDER BY duration) FROM tasks GROUP BY run",
+    "SELECT run, percentile_cont(0.9) WITHIN GROUP (ORDER BY start DESC) FROM self_time(tasks) GROUP BY run",
     "SELECT count(DISTINCT name), count(DISTINCT location) FROM tasks",
     "SELECT name FROM tasks WHERE duration > us(10) AND name IS NOT NULL",
     "SELECT run, name, to_us(duration) FROM tasks ORDER BY duration DESC, run, task LIMIT 10",

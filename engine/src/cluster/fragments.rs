@@ -260,7 +260,11 @@ fn division_of_groups(plan: &Plan, is_one: bool) -> Option<Division> {
     let dealt = aggregate.input();
     let are_dealt_by_keys = dealing(dealt).is_some_and(|dealt| matches!(dealt, Partitioning::Hash(..)));
     let is_by_run = || (0..aggregate.group_expr().expr().len()).any(|column| is_of_scanned_runs(plan, column));
-    if !is_second || !are_dealt_by_keys || sees_order(aggregate) || depends_on_partitions(plan) || !is_by_run() {
+    // The encoding loses the order of `WITHIN GROUP` where the order of rows does not matter (55.2: `AggregateFunctionExpr::order_bys`); the
+    // first half does not ask for it.
+    let is_of_order = |function: &Arc<AggregateFunctionExpr>| function.fun().supports_within_group_clause();
+    let is_whole = !aggregate.aggr_expr().iter().any(is_of_order) && !sees_order(aggregate);
+    if !is_second || !are_dealt_by_keys || !is_whole || depends_on_partitions(plan) || !is_by_run() {
         return None;
     }
     match dealt.children().as_slice() {
