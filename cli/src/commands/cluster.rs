@@ -97,11 +97,11 @@ mod with {
         let identity = match (&args.tls_cert, &args.tls_key) {
             (Some(certificates), Some(key)) => {
                 let identity = (read(certificates)?, read(key)?);
-                let is_pair = cluster::can_show(&identity);
-                is_pair.then_some(()).ok_or_else(|| {
+                if !cluster::can_show(&identity) {
                     let (certificates, key) = (certificates.display(), key.display());
-                    Problem::new(format!("{key} is not the key (PEM) of the first certificate (PEM) in {certificates}"))
-                })?;
+                    let what = format!("{key} is not the key (PEM) of the first certificate (PEM) in {certificates}");
+                    return Err(Problem::new(what).into());
+                }
                 Some(identity)
             }
             _ => None,
