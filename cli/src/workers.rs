@@ -167,6 +167,7 @@ mod with {
                     .into());
             }
             let least_bytes = match std::env::var(LEAST_BYTES) {
+                Ok(text) if text.is_empty() => LEAST_BYTES_DEFAULT,
                 Ok(text) if text == "0" => 0,
                 Ok(text) => bytes(&text).map_err(|what| Problem::new(format!("{LEAST_BYTES}={text}: {what}")))?,
                 Err(_) => LEAST_BYTES_DEFAULT,

@@ -5,6 +5,8 @@
 mod agree;
 mod chrome_dialects;
 mod circles;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod collectives;
 mod compared;
 mod damaged;

@@ -44,6 +44,11 @@ pub(crate) async fn answer(session: &SessionContext, text: &str) -> Result<(Sche
 #[test]
 fn golden_queries() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    play(|file| run(file, update, None, session));
+}
+
+/// Plays all files, of which none may fail.
+pub(crate) fn play(run: impl Fn(&Path) -> Result<(), String> + Sync) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("slt");
     let mut files: Vec<PathBuf> = fs::read_dir(&folder)
         .expect("the folder of golden queries")
@@ -55,14 +60,19 @@ fn golden_queries() {
 
     // A thread per file: most of the time goes into planning, which uses one core.
     let failures: Vec<String> = thread::scope(|scope| {
-        let runs: Vec<_> = files.iter().map(|file| scope.spawn(move || run(file, update))).collect();
+        let runs: Vec<_> = files.iter().map(|file| scope.spawn(|| run(file))).collect();
         runs.into_iter().filter_map(|run| run.join().expect("a file's thread").err()).collect()
     });
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Runs or rewrites one file.
-fn run(file: &Path, update: bool) -> Result<(), String> {
+/// Runs or rewrites one file, in a fresh session, without the queries behind `skipif` and the label.
+pub(crate) fn run(
+    file: &Path,
+    update: bool,
+    label: Option<&str>,
+    session: impl Fn() -> SessionContext,
+) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -74,6 +84,9 @@ fn run(file: &Path, update: bool) -> Result<(), String> {
     runtime.block_on(async {
         let mut runner = Runner::new(|| async { Ok(Database(session())) });
         runner.with_column_validator(strict_column_validator);
+        if let Some(label) = label {
+            runner.add_label(label);
+        }
         if update {
             let updated = runner
                 .update_test_file(file, "  ", default_validator, default_normalizer, strict_column_validator)

@@ -19,7 +19,7 @@ use tq_engine::trace::Slice;
 use tq_tests::{fixture, lines, rows, wait};
 
 /// Traces of `fixtures/` as sessions: `name=path`, several apart by blanks. Small ones of each format, and of both ticks.
-const FIXTURES: &[&str] = &[
+pub(crate) const FIXTURES: &[&str] = &[
     "tfprof/wavefront_40.tfp",
     "tfprof/zero_40.tfp",
     "tfprof/fib_36.json",
@@ -47,11 +47,11 @@ fn specs(traces: &str) -> Vec<TraceSpec> {
     traces.split(' ').map(spec).collect()
 }
 
-fn options(traces: Vec<TraceSpec>) -> OpenOptions {
+pub(crate) fn options(traces: Vec<TraceSpec>) -> OpenOptions {
     OpenOptions { traces, ..OpenOptions::new(1 << 30, 2) }
 }
 
-fn at(path: impl Into<PathBuf>) -> Vec<TraceSpec> {
+pub(crate) fn at(path: impl Into<PathBuf>) -> Vec<TraceSpec> {
     vec![TraceSpec { name: None, path: path.into() }]
 }
 
@@ -73,11 +73,11 @@ fn try_import(store: &Path, traces: &str, replace: &Replace) -> Result<Imported,
     import::import(store, &options(specs(traces)), replace, false)
 }
 
-fn import(store: &Path, traces: &str) {
+pub(crate) fn import(store: &Path, traces: &str) {
     try_import(store, traces, &Replace::Nothing).unwrap_or_else(|error| panic!("{traces}: {error}"));
 }
 
-fn folder() -> (TempDir, PathBuf) {
+pub(crate) fn folder() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let store = folder.path().join("store");
     (folder, store)
@@ -88,7 +88,7 @@ fn names(store: &Path) -> Vec<String> {
 }
 
 /// An answer as a bag: its rows in the order of their text; or the error.
-fn bag(session: &Session, sql: &str) -> Result<Vec<String>, String> {
+pub(crate) fn bag(session: &Session, sql: &str) -> Result<Vec<String>, String> {
     let answer: Result<Vec<RecordBatch>, String> = wait(async {
         let query = session.sql(sql).await.map_err(|error| error.to_string())?;
         query.collect().await.map_err(|error| error.to_string())
@@ -113,7 +113,7 @@ fn every_fixture_answers_the_same_from_a_store() {
 const ASKED_IN_FULL: &[&str] = &["tfprof/wavefront_40.tfp"];
 
 /// What scans leave out files and groups of rows by.
-const CONDITIONS: &[&str] = &[
+pub(crate) const CONDITIONS: &[&str] = &[
     "tasks WHERE start > 5000",
     "tasks WHERE 5000 >= start AND finish <= 40000000",
     "tasks WHERE start BETWEEN 1 AND 1000000 AND finish > 7",

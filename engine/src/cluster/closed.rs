@@ -29,6 +29,7 @@ use tq_udfs::relation::notes::{Note, Notes};
 
 use super::running::{OnWorker, Threads};
 use crate::sql::elsewhere::{PARTS, PARTS_DONE};
+use crate::sql::numbered::with_numbered_groups;
 use crate::sql::operators::{no_expressions, one_input};
 use crate::sql::stop::with_stoppable_scans;
 
@@ -107,7 +108,9 @@ impl OfTask {
             Some(begun) => begun,
             None => {
                 let threads = worker.threads()?;
-                let plan = with_stoppable_scans(Arc::clone(input), &threads.stop())?;
+                // They were left as words, whose numbers are those of one process.
+                let plan = with_numbered_groups(Arc::clone(input))?;
+                let plan = with_stoppable_scans(plan, &threads.stop())?;
                 (threads, plan)
             }
         };
@@ -123,6 +126,9 @@ impl OfTask {
     }
 }
 
+/// Numbers of the system's errors: no space, a file beyond its limit, a quota that is used up.
+const NO_ROOM: [i32; 3] = [28, 27, 122];
+
 /// What a worker lacks is said with its name: the client has a limit and a disk of its own.
 fn of_worker(error: DataFusionError, name: &str) -> DataFusionError {
     let text = error.strip_backtrace();
@@ -131,9 +137,10 @@ fn of_worker(error: DataFusionError, name: &str) -> DataFusionError {
             "worker {name} has not enough memory: {}; `tq cluster worker --memory BYTES` gives it more",
             why.lines().next().unwrap_or_default()
         ),
-        _ if text.contains("os error 28") => {
+        _ if NO_ROOM.iter().any(|number| text.contains(&format!("(os error {number})"))) => {
             exec_datafusion_err!("worker {name}: the disk of its temporary files (TMPDIR) is full")
         }
+        _ if text.contains("(os error ") => exec_datafusion_err!("worker {name}: {text}"),
         _ => error,
     }
 }

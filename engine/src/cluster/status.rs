@@ -86,6 +86,7 @@ fn in_words(reason: &str) -> String {
         ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),
         ("frame with invalid size", "is no worker, or one that encrypts: name its authority with --tls-ca"),
         ("broken pipe", "is no worker, or one that encrypts: name its authority with --tls-ca"),
+        ("connection closed", "is no worker, ends just now, or encrypts: name its authority with --tls-ca"),
     ];
     match known.iter().find(|(sign, _)| reason.contains(sign)) {
         Some((_, words)) => format!("{words} ({reason})"),

@@ -65,7 +65,7 @@ mod materialized;
 pub mod names;
 mod narrowing;
 mod nullable;
-mod numbered;
+pub(crate) mod numbered;
 mod numbers;
 mod offsets;
 mod omitted_rules;

@@ -45,6 +45,7 @@ use futures::future::ready;
 use futures::{StreamExt, TryStreamExt};
 
 use crate::sql::operators::{no_expressions, one_input, row_for_row};
+use crate::sql::order::deal::DealExec;
 use crate::sql::order::turns::gathered;
 use crate::words::Words;
 
@@ -74,13 +75,7 @@ impl PhysicalOptimizerRule for WordsAsNumbers {
         if has_elsewhere(config) {
             return Ok(plan);
         }
-        let numbered = |plan: Plan| match plan.downcast_ref::<AggregateExec>() {
-            Some(aggregate) => {
-                Ok(grouped_by_numbers(aggregate)?.map_or_else(|| Transformed::no(plan), Transformed::yes))
-            }
-            None => Ok(Transformed::no(plan)),
-        };
-        plan.transform_up(numbered).data()
+        with_numbered_groups(plan)
     }
 
     fn name(&self) -> &'static str {
@@ -92,15 +87,30 @@ impl PhysicalOptimizerRule for WordsAsNumbers {
     }
 }
 
+/// The plan with groups by numbers where keys are words; both halves of an aggregate are in it.
+pub(crate) fn with_numbered_groups(plan: Plan) -> Result<Plan> {
+    let numbered = |plan: Plan| match plan.downcast_ref::<AggregateExec>() {
+        Some(aggregate) => Ok(grouped_by_numbers(aggregate)?.map_or_else(|| Transformed::no(plan), Transformed::yes)),
+        None => Ok(Transformed::no(plan)),
+    };
+    plan.transform_up(numbered).data()
+}
+
 fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
+    // A finished plan deals groups out between the halves, by keys that number and word are equal in.
+    let dealt = last.input().downcast_ref::<DealExec>().filter(|_| *last.mode() != AggregateMode::Single);
+    let below = dealt.map_or_else(|| last.input(), DealExec::input);
     let first = match last.mode() {
         AggregateMode::Single => last,
-        AggregateMode::Final | AggregateMode::FinalPartitioned => match last.input().downcast_ref::<AggregateExec>() {
+        AggregateMode::Final | AggregateMode::FinalPartitioned => match below.downcast_ref::<AggregateExec>() {
             Some(first) if *first.mode() == AggregateMode::Partial => first,
             _ => return Ok(None),
         },
         _ => return Ok(None),
     };
+    if dealt.is_some_and(|dealt| !dealt.deals_by_columns()) {
+        return Ok(None);
+    }
     // An input in the order of the keys needs no table of groups, and aggregates with an order of their own ask for one.
     let is_plain = |step: &AggregateExec| {
         step.group_expr().is_single()
@@ -143,6 +153,9 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
         AggregateExec::try_new(*of.mode(), groups, functions, filters, input, Arc::clone(&schema))
     };
     let mut plan: Plan = Arc::new(step(first, groups.clone(), numbered)?);
+    if let Some(dealt) = dealt {
+        plan = Arc::new(dealt.over(plan));
+    }
     if *first.mode() == AggregateMode::Partial {
         plan = Arc::new(step(last, groups.as_final(), plan)?);
     }
@@ -580,10 +593,14 @@ mod tests {
     use datafusion::execution::SessionStateBuilder;
     use datafusion::execution::memory_pool::FairSpillPool;
     use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+    #[cfg(feature = "cluster")]
+    use datafusion::physical_plan::displayable;
     use datafusion::prelude::{SessionConfig, SessionContext};
 
     use super::*;
     use crate::sql;
+    #[cfg(feature = "cluster")]
+    use crate::sql::elsewhere;
     use crate::sql::tests::answer;
 
     /// The columns `a` and `b` of words and `n`, in batches whose dictionaries differ.
@@ -645,6 +662,36 @@ mod tests {
             .collect();
         for threads in [1, 2, 5] {
             check(&context(&batches, threads, 1 << 30), 4).await;
+        }
+    }
+
+    /// A worker that does all of each plan.
+    #[cfg(feature = "cluster")]
+    struct Numbering;
+
+    #[cfg(feature = "cluster")]
+    #[async_trait::async_trait]
+    impl elsewhere::Elsewhere for Numbering {
+        fn spread(&self, plan: Plan, _: &dyn datafusion::catalog::Session) -> Result<Plan> {
+            with_numbered_groups(plan)
+        }
+
+        async fn explained(&self, plan: Plan, _: &dyn datafusion::catalog::Session) -> Result<String> {
+            Ok(displayable(with_numbered_groups(plan)?.as_ref()).indent(false).to_string())
+        }
+    }
+
+    #[cfg(feature = "cluster")]
+    #[tokio::test]
+    async fn finished_plans_group_by_numbers_as_well() {
+        let of = |name: &str, row: usize, of: usize| (row % 7 != 3).then(|| format!("{name}{}", row % of));
+        let batches: Vec<[Vec<Option<String>>; 2]> = (0..20)
+            .map(|batch| [5, 11].map(|many| (0..60).map(|row| of("w", row * 13 + batch, many)).collect()))
+            .collect();
+        for (threads, memory) in [(1, 1 << 30), (3, 1 << 30), (3, 1 << 20)] {
+            let context = context(&batches, threads, memory);
+            elsewhere::ask(&context, Arc::new(Numbering));
+            check(&context, 4).await;
         }
     }
 

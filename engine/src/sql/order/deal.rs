@@ -14,6 +14,7 @@ use datafusion::common::{Result, exec_err, internal_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, EvaluationType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::repartition::BatchPartitioner;
@@ -64,6 +65,23 @@ impl DealExec {
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
             running: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// The same over other rows, with as many columns.
+    pub(crate) fn over(&self, input: Arc<dyn ExecutionPlan>) -> DealExec {
+        DealExec::new(input, self.partitioning.clone(), self.turns)
+    }
+
+    /// Whether what decides about a row is in its columns as they are.
+    pub(crate) fn deals_by_columns(&self) -> bool {
+        match &self.partitioning {
+            Partitioning::Hash(keys, _) => keys.iter().all(|key| key.is::<Column>()),
+            _ => false,
         }
     }
 

@@ -1,0 +1,215 @@
+//! Clusters: every fixture, function, saved query and golden query has the same answer with one, two and four workers as with none.
+//!
+//! The workers are threads of the test: what they get and give goes through sockets all the same.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use datafusion::catalog::MemorySchemaProvider;
+use datafusion::prelude::SessionContext;
+use tokio::runtime::Runtime;
+use tq_engine::cluster::{Address, Serving, Workers, join, serve};
+use tq_engine::open::OpenOptions;
+use tq_engine::queries::{Library, library};
+use tq_engine::session::Session;
+use tq_engine::tables::TABLES;
+use tq_tests::wait;
+
+use crate::slt::{play, run};
+use crate::store::{CONDITIONS, FIXTURES, at, bag, folder, import, options};
+
+const COUNTS: [usize; 3] = [1, 2, 4];
+
+/// Traces of several formats as one store.
+const MANY: &str = "tfprof/wavefront_40.tfp tfprof/fib_36.json chrome/kineto_tiny.json chrome/nccl_ranks \
+    nsys/two_streams.sqlite actorprof/triangle_range daisen/queue_v49.sqlite3.zst parsec/chol8-1r";
+
+/// Queries of all kinds.
+const QUERIES: [&str; 36] = [
+    "SELECT count(*) FROM tasks",
+    "SELECT * FROM tasks",
+    "SELECT run, count(*), min(start), max(finish) FROM tasks GROUP BY run",
+    "SELECT name, count(*) AS n, sum(duration) AS d FROM tasks GROUP BY name",
+    "SELECT run, location, busy(start, finish) FROM tasks GROUP BY run, location",
+    "SELECT run, max_concurrency(start, finish) FROM tasks GROUP BY run",
+    "SELECT occupancy(start, finish, 4, 0, 100000) FROM tasks WHERE run LIKE 'wave%'",
+    "SELECT avg(duration), stddev(duration), median(duration) FROM tasks",
+    "SELECT cv(duration), imbalance(duration) FROM tasks",
+    "SELECT run, percentile_cont(0.9) WITHIN GROUP (ORDER BY duration) FROM tasks GROUP BY run",
+    "SELECT run, percentile_cont(0.9) WITHIN GROUP (ORDER BY start DESC) FROM self_time(tasks) GROUP BY run",
+    "SELECT count(DISTINCT name), count(DISTINCT location) FROM tasks",
+    "SELECT name FROM tasks WHERE duration > us(10) AND name IS NOT NULL",
+    "SELECT run, name, to_us(duration) FROM tasks ORDER BY duration DESC, run, task LIMIT 10",
+    "SELECT name, duration FROM tasks ORDER BY name, start LIMIT 7 OFFSET 3",
+    "SELECT task, name FROM tasks LIMIT 5",
+    "SELECT c.name, p.name AS parent, count(*) FROM tasks c JOIN tasks p ON c.run = p.run AND c.parent = p.task GROUP BY c.name, p.name",
+    "SELECT l.kind, count(*), sum(t.start - s.finish) FROM links l JOIN tasks s ON l.run = s.run AND l.source = s.task \
+     JOIN tasks t ON l.run = t.run AND l.target = t.task GROUP BY l.kind",
+    "SELECT t.name FROM tasks t LEFT JOIN links l ON t.run = l.run AND t.task = l.target WHERE l.source IS NULL",
+    "SELECT run, name, row_number() OVER (PARTITION BY run ORDER BY duration DESC, task) AS r FROM tasks QUALIFY r = 1",
+    "SELECT run, task, lag(finish) OVER (PARTITION BY run, location ORDER BY start, task) FROM tasks",
+    "WITH long AS (SELECT * FROM tasks WHERE duration > 1000) SELECT run, count(*) FROM long GROUP BY run",
+    "SELECT name FROM tasks WHERE run LIKE 'fib%' UNION SELECT kind FROM locations",
+    "SELECT 'task' AS what, count(*) FROM tasks UNION ALL SELECT 'link', count(*) FROM links",
+    "SELECT name, duration FROM tasks WHERE duration = (SELECT max(duration) FROM tasks)",
+    "SELECT run, count(*) FROM tasks t WHERE EXISTS (SELECT 1 FROM links l WHERE l.run = t.run AND l.source = t.task) GROUP BY run",
+    "SELECT run, count(*) FROM critical_path() GROUP BY run",
+    "SELECT run, step, name, duration FROM critical_path()",
+    "SELECT run, name, sum(self_time) FROM self_time(tasks) GROUP BY run, name",
+    "SELECT * FROM timeline(tasks, 4)",
+    "SELECT * FROM timeline(tasks, 3, 0, 1000000)",
+    "SELECT run, task, row FROM floating_rows(tasks)",
+    "SELECT array_agg(name ORDER BY name) FROM (SELECT DISTINCT name FROM tasks WHERE run LIKE 'wave%')",
+    "SELECT coalesce(name, '?') AS n, CASE WHEN duration > 1000 THEN 'long' ELSE 'short' END AS l, count(*) FROM tasks GROUP BY 1, 2",
+    "SELECT a.run, a.n, l.n FROM (SELECT run, count(*) AS n FROM tasks GROUP BY run) a \
+     JOIN (SELECT run, count(*) AS n FROM locations GROUP BY run) l ON a.run = l.run",
+    "SELECT * FROM compare_runs(base => 'wavefront_40', new => 'fib_36')",
+];
+
+/// Where workers run; they end with the tests.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    // Planning recurses, and unoptimised frames are large.
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.worker_threads(2).enable_all().thread_stack_size(8 << 20).build().unwrap()
+});
+
+/// So many workers, who do the smallest parts.
+fn workers(count: usize) -> Workers {
+    let serving =
+        Serving { token: None, identity: None, allowed: None, memory_limit: 1 << 30, threads: 2, bytes_used: || None };
+    let worker = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = Address::of(listener.local_addr().unwrap().to_string());
+        let _entered = RUNTIME.enter();
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        RUNTIME.spawn(serve(listener, serving.clone()));
+        address
+    };
+    let addresses = std::iter::repeat_with(worker).take(count).collect();
+    Workers { addresses, token: None, authority: None, least_bytes: 0 }
+}
+
+/// Sessions over a store: one that is alone, and one with each number of workers.
+fn sessions(traces: &str, store: &Path, helpers: &[Workers]) -> (Session, Vec<Session>) {
+    let options = OpenOptions { keep_runs: true, ..options(at(store)) };
+    let open = || Session::open(&options).unwrap_or_else(|error| panic!("{traces}: {error}"));
+    let joined = helpers.iter().map(|workers| {
+        let session = open();
+        join(&session, &options.traces, None, &[], workers).unwrap();
+        session
+    });
+    (open(), joined.collect())
+}
+
+/// Those of which all functions and conditions are asked: planning them takes long.
+const ASKED_IN_FULL: [&str; 2] = [
+    "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
+    "ns=tfprof/wavefront_40.tfp ps=daisen/queue_v49.sqlite3.zst",
+];
+
+/// What is asked of a store.
+fn questions(session: &Session, in_full: bool) -> Vec<String> {
+    let tables = TABLES.iter().map(|table| table.name.to_owned());
+    let conditions = CONDITIONS.iter().map(|&condition| condition.to_owned());
+    let functions = session.relation_functions().into_iter().map(|function| format!("{}()", function.name()));
+    let in_full = conditions.chain(functions).filter(|_| in_full);
+    let all = tables.chain(in_full).map(|relation| format!("SELECT * FROM {relation}"));
+    let more = [
+        "SELECT run, name, count(*), min(start), max(finish), sum(duration) FROM tasks GROUP BY run, name",
+        "SELECT run, location, busy(start, finish), max_concurrency(start, finish) FROM tasks GROUP BY run, location",
+        "SELECT name, median(duration), imbalance(duration) FROM tasks GROUP BY name",
+        "SELECT kind, count(*), sum(bytes) FROM messages GROUP BY kind",
+    ];
+    all.chain(more.map(str::to_owned)).collect()
+}
+
+#[test]
+fn every_fixture_answers_the_same_from_workers() {
+    let helpers = COUNTS.map(workers);
+    let work = Mutex::new(FIXTURES.iter());
+    let next = || work.lock().unwrap().next();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| std::iter::from_fn(next).for_each(|traces| compare(traces, &helpers)));
+        }
+    });
+}
+
+fn compare(traces: &str, helpers: &[Workers]) {
+    let (_folder, store) = folder();
+    import(&store, traces);
+    let in_full = ASKED_IN_FULL.contains(&traces);
+    // Four of them find what fewer do; all counts are asked where there is most to find.
+    let helpers = if in_full { helpers } else { &helpers[COUNTS.len() - 1..] };
+    let (alone, joined) = sessions(traces, &store, helpers);
+    for session in &joined {
+        let plan = bag(session, "EXPLAIN SELECT * FROM tasks").unwrap();
+        let is_shared = plan.iter().any(|line| line.contains("Stage 1"));
+        let is_empty = bag(&alone, "SELECT task FROM tasks LIMIT 1").unwrap().is_empty();
+        assert!(is_shared != is_empty, "{traces}: {plan:?}");
+    }
+    for sql in questions(&alone, in_full) {
+        let expected = bag(&alone, &sql);
+        for (session, count) in joined.iter().zip(&COUNTS[COUNTS.len() - joined.len()..]) {
+            assert_eq!(bag(session, &sql), expected, "{traces}, {count} workers: {sql}");
+        }
+    }
+}
+
+#[test]
+fn queries_answer_the_same_from_workers() {
+    let (_folder, store) = folder();
+    import(&store, MANY);
+    let (alone, joined) = sessions(MANY, &store, &COUNTS.map(workers));
+    for sql in QUERIES {
+        let expected = bag(&alone, sql);
+        assert!(expected.is_ok(), "{sql}: {expected:?}");
+        for (session, count) in joined.iter().zip(COUNTS) {
+            assert_eq!(bag(session, sql), expected, "{count} workers: {sql}");
+        }
+    }
+}
+
+#[test]
+fn saved_queries_answer_the_same_from_workers() {
+    let (_folder, store) = folder();
+    import(&store, ASKED_IN_FULL[0]);
+    let (alone, joined) = sessions(ASKED_IN_FULL[0], &store, &[workers(4)]);
+    let mut answered = 0;
+    for name in library::built_in_names() {
+        let query = Library::default().find(name).unwrap().unwrap();
+        if !wait(query.unmet(&alone)).unwrap().is_empty() {
+            continue;
+        }
+        let ordered = query.statement.text.to_uppercase().contains("ORDER BY");
+        let answer = |session| {
+            let mut rows = tq_tests::lines(&tq_tests::ask_saved(session, name, &[]));
+            if !ordered {
+                rows.sort();
+            }
+            rows
+        };
+        assert_eq!(answer(&joined[0]), answer(&alone), "{name}");
+        answered += 1;
+    }
+    assert!(answered > 50, "{answered} saved queries have an answer");
+}
+
+/// Their tables are in a schema of their own; those of the store stand beside them. Plans say who does them.
+#[test]
+fn golden_queries_answer_the_same_beside_workers() {
+    let (_folder, store) = folder();
+    import(&store, "tfprof/wavefront_40.tfp");
+    let helpers = workers(2);
+    let session = || -> SessionContext {
+        let (_, mut joined) = sessions("golden", &store, std::slice::from_ref(&helpers));
+        let context = joined.remove(0).context().clone();
+        let catalog = context.catalog("tq").unwrap();
+        catalog.register_schema("golden", Arc::new(MemorySchemaProvider::new())).unwrap();
+        context.state_ref().write().config_mut().options_mut().catalog.default_schema = "golden".to_owned();
+        context
+    };
+    play(|file| run(file, false, Some("workers"), session));
+}
