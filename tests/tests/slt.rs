@@ -3,8 +3,8 @@
 //! A file is a list of queries with their answers, in the format of sqllogictest: `query IT` says that an integer and a
 //! text come back, `query error <regex>` that the query must fail and how. Below a plain `query error` and `----` stands the
 //! message, which ends at two empty lines: queries behind a single one would be a part of it, which is refused. Letters: `I` whole numbers,
-//! `R` doubles, `T` text, `B` booleans, `?` anything else. `UPDATE_EXPECT=1 cargo test golden` rewrites the answers; read the
-//! difference.
+//! `R` doubles, `T` text, `B` booleans, `?` anything else. `skipif workers` leaves a query out where
+//! workers help (`cluster.rs`). `UPDATE_EXPECT=1 cargo test golden_queries` rewrites the answers; read the difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
