@@ -450,8 +450,12 @@ fn status_says_who_would_help() {
     let [_, "ready", version, "0", bytes, "\"\""] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
     assert!(version.starts_with(env!("CARGO_PKG_VERSION")), "{row}");
     assert!((1 << 20..1u64 << 30).contains(&bytes.parse().unwrap()), "{row}");
-    assert!(rows.contains(&format!("{},does not answer", lost.address)), "{rows}");
-    assert!(text(&status("wrong").stdout).contains(&format!("{},refuses the token,", left.address)));
+    assert!(rows.contains(&format!("{},silent,", lost.address)), "{rows}");
+    let told = text(&said.stderr);
+    assert!(told.contains(&format!("note: worker {} does not answer", lost.address)), "{told}");
+    assert!(text(&status("wrong").stdout).contains(&format!("{},token refused,", left.address)));
+    let of_itself = tq(&["cluster", "status", "local:2"]).output().unwrap();
+    assert!(text(&of_itself.stderr).contains("`local:2` names no workers that could be asked"));
     let one = tq(&["cluster", "status", &left.address]).env("TQ_TOKEN", "right").output().unwrap();
     assert!(one.status.success(), "{}", text(&one.stderr));
 }

@@ -24,7 +24,8 @@ mod with {
     use crate::args::{ClusterArgs, ClusterCommand, StatusArgs, WorkerArgs};
     use crate::errors::{Failure, Problem};
     use crate::output::{self, print};
-    use crate::workers::{TOKEN, addresses, authority, token, usual};
+    use crate::terminal::note;
+    use crate::workers::{OFF, TOKEN, addresses, authority, token, usual};
     use crate::{memory, open};
 
     /// Deep plans recurse.
@@ -42,6 +43,11 @@ mod with {
         let Some(given) = args.workers.clone().map_or_else(usual, |given| Ok(Some(given)))? else {
             return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
         };
+        if given == OFF || given.starts_with("local:") {
+            return Err(Problem::new(format!("`{given}` names no workers that could be asked"))
+                .hint("workers of `local:N` begin and end with each command; `tq cluster status HOST:PORT` asks others")
+                .into());
+        }
         let authority = authority(args.tls_ca.as_deref())?;
         let addresses = addresses(&given)?;
         let workers = cluster::Workers { addresses, token: token()?, authority, least_bytes: 0 };
@@ -50,10 +56,10 @@ mod with {
         let found =
             runtime.block_on(cluster::status(&workers)).map_err(|error| Problem::new(error.strip_backtrace()))?;
         let states = found.iter().map(|worker| match &worker.state {
-            State::Ready => "ready".to_owned(),
-            State::OfVersion(version) => format!("of version {version}, and this is {}", cluster::VERSION),
-            State::Refuses => "refuses the token".to_owned(),
-            State::Silent(why) => why.clone(),
+            State::Ready => "ready",
+            State::OfVersion(_) => "other version",
+            State::Refuses => "token refused",
+            State::Silent(_) => "silent",
         });
         let versions = found.iter().map(|worker| match &worker.state {
             State::Ready => Some(cluster::VERSION),
@@ -78,6 +84,21 @@ mod with {
             ("running", Arc::new(StringArray::from_iter(running))),
         ];
         output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
+        for worker in &found {
+            // Beside the table, which a narrow terminal cuts.
+            match &worker.state {
+                State::Ready => {}
+                State::OfVersion(version) => {
+                    note(&format!(
+                        "worker {} is of version {version}, and this is {}",
+                        worker.address,
+                        cluster::VERSION
+                    ));
+                }
+                State::Refuses => note(&format!("worker {} wants another {TOKEN}", worker.address)),
+                State::Silent(why) => note(&format!("worker {} {why}", worker.address)),
+            }
+        }
         match found.iter().all(|worker| worker.state == State::Ready) {
             true => Ok(()),
             false => Err(Failure::CouldNotRun),
@@ -138,6 +159,11 @@ mod with {
             return Ok(None);
         }
         let (urls, folders): (Vec<PathBuf>, Vec<PathBuf>) = args.allow.iter().cloned().partition(|path| is_url(path));
+        if let Some(url) = urls.iter().find(|url| url.to_string_lossy().trim_end_matches('/').ends_with(':')) {
+            return Err(Problem::new(format!("--allow {} names no bucket and no host", url.display()))
+                .hint("e.g. `--allow s3://bucket/nightly`")
+                .into());
+        }
         let mut allowed = urls;
         for folder in &folders {
             allowed.push(folder.canonicalize().map_err(|error| Problem::file("read", folder, &error))?);

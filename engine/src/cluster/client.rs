@@ -205,7 +205,10 @@ impl Cluster {
         for number in 1..=TRIES {
             let (answering, silent) = self.probe(&self.workers).await?;
             if answering.is_empty() {
-                return exec_err!("no worker is left: {}", silent.join("; "));
+                let silent = silent.join("; ");
+                return exec_err!(
+                    "no worker is left: {silent} (`tq cluster status` asks them, `--cluster off` does without)"
+                );
             }
             for text in silent {
                 if let Some(notes) = Notes::of(context) {
@@ -216,7 +219,9 @@ impl Cluster {
             let error = match self.rows(plan, &answering, context, (metrics, &parts)).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) if error.to_string().contains(DIFFERS) => {
-                    return exec_err!("{DIFFERS} since it was opened here: ask again, at the prompt after `\\open`");
+                    return exec_err!(
+                        "{DIFFERS} since it was opened here, or a worker has another one at its place: ask again, at the prompt after `\\open`"
+                    );
                 }
                 Err(error) => error,
             };
