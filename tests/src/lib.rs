@@ -78,6 +78,15 @@ pub fn wait<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work)
 }
 
+/// A runtime of two threads.
+///
+/// # Errors
+/// The system has none to give.
+pub fn two_threads() -> std::io::Result<tokio::runtime::Runtime> {
+    // Planning recurses, and unoptimised frames are large.
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_stack_size(8 << 20).enable_all().build()
+}
+
 /// The answer of a statement.
 pub fn ask(session: &Session, sql: &str) -> Vec<RecordBatch> {
     wait(async {

@@ -73,13 +73,7 @@ pub(crate) fn run(
     label: Option<&str>,
     session: impl Fn() -> SessionContext,
 ) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        // Planning recurses, and unoptimised frames are large.
-        .thread_stack_size(8 << 20)
-        .build()
-        .map_err(|error| error.to_string())?;
+    let runtime = tq_tests::two_threads().map_err(|error| error.to_string())?;
     all_are_read(file)?;
     runtime.block_on(async {
         let mut runner = Runner::new(|| async { Ok(Database(session())) });

@@ -201,17 +201,19 @@ fn compare_all(traces: &str, stored: &Session, files: &Session) {
         let unmet = |session| wait(query.unmet(session)).unwrap().is_empty();
         assert_eq!(unmet(stored), unmet(files), "{traces}: {name}");
         if unmet(files) {
-            let has_order = query.statement.text.to_uppercase().contains("ORDER BY");
-            let answer = |session| {
-                let mut rows = lines(&tq_tests::ask_saved(session, name, &[]));
-                if !has_order {
-                    rows.sort();
-                }
-                rows
-            };
-            assert_eq!(answer(stored), answer(files), "{traces}: {name}");
+            assert_eq!(saved(stored, name), saved(files, name), "{traces}: {name}");
         }
     }
+}
+
+/// The answer of a built-in query: a bag where it asks for no order.
+pub(crate) fn saved(session: &Session, name: &str) -> Vec<String> {
+    let query = Library::default().find(name).unwrap().unwrap();
+    let mut rows = lines(&tq_tests::ask_saved(session, name, &[]));
+    if !query.statement.text.to_uppercase().contains("ORDER BY") {
+        rows.sort();
+    }
+    rows
 }
 
 /// A trace of so many tasks that they are sorted by location in the file, with arguments that do not compress well.

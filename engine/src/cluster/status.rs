@@ -77,6 +77,7 @@ pub(super) async fn state_of(channels: &Channels, url: &Url) -> State {
 
 /// Why somebody at an address is no help, in words for what libraries say of encryption.
 fn in_words(reason: &str) -> String {
+    const NO_WORKER: &str = "is no worker, ends just now, or encrypts: name its authority with --tls-ca";
     let known = [
         ("InvalidContentType", "does not encrypt: leave --tls-ca and TQ_TLS_CA away, or start it with --tls-cert"),
         (
@@ -84,9 +85,9 @@ fn in_words(reason: &str) -> String {
             "shows the certificate of an authority (CA:TRUE): one for the worker, signed with it, is needed",
         ),
         ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),
-        ("frame with invalid size", "is no worker, or one that encrypts: name its authority with --tls-ca"),
-        ("broken pipe", "is no worker, or one that encrypts: name its authority with --tls-ca"),
-        ("connection closed", "is no worker, ends just now, or encrypts: name its authority with --tls-ca"),
+        ("frame with invalid size", NO_WORKER),
+        ("broken pipe", NO_WORKER),
+        ("connection closed", NO_WORKER),
     ];
     match known.iter().find(|(sign, _)| reason.contains(sign)) {
         Some((_, words)) => format!("{words} ({reason})"),

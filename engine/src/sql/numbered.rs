@@ -628,6 +628,12 @@ mod tests {
         context
     }
 
+    /// Batches of more words than an eighth of 16 MiB holds.
+    fn long_words() -> Vec<[Vec<Option<String>>; 2]> {
+        let word = |batch: usize, row: usize, step: usize| Some(format!("{:01500}", (batch * 67 + row * step) % 3001));
+        (0..30).map(|batch| [1, 7].map(|step| (0..70).map(|row| word(batch, row, step)).collect())).collect()
+    }
+
     /// The lines of an answer, in no order.
     fn rows(answer: &str) -> Vec<&str> {
         let mut lines: Vec<&str> = answer.lines().collect();
@@ -688,10 +694,15 @@ mod tests {
         let batches: Vec<[Vec<Option<String>>; 2]> = (0..20)
             .map(|batch| [5, 11].map(|many| (0..60).map(|row| of("w", row * 13 + batch, many)).collect()))
             .collect();
-        for (threads, memory) in [(1, 1 << 30), (3, 1 << 30), (3, 1 << 20)] {
-            let context = context(&batches, threads, memory);
+        for threads in [1, 3] {
+            let context = context(&batches, threads, 1 << 30);
             elsewhere::ask(&context, Arc::new(Numbering));
             check(&context, 4).await;
+        }
+        for threads in [1, 3] {
+            let context = context(&long_words(), threads, 16 << 20);
+            elsewhere::ask(&context, Arc::new(Numbering));
+            check(&context, 2).await;
         }
     }
 
@@ -710,13 +721,7 @@ mod tests {
 
     #[tokio::test]
     async fn words_that_the_table_has_no_room_for_are_groups_as_well() {
-        let batches: Vec<[Vec<Option<String>>; 2]> = (0..30)
-            .map(|batch| {
-                [1, 7].map(|step| {
-                    (0..70).map(|row| Some(format!("{:01500}", (batch * 67 + row * step) % 3001))).collect()
-                })
-            })
-            .collect();
+        let batches = long_words();
         for threads in [1, 3] {
             // An eighth of it has room for a part of the words.
             check(&context(&batches, threads, 16 << 20), 2).await;
