@@ -453,7 +453,7 @@ fn status_says_who_would_help() {
     assert!(rows.contains(&format!("{},silent,", lost.address)), "{rows}");
     let told = text(&said.stderr);
     assert!(told.contains(&format!("note: worker {} does not answer", lost.address)), "{told}");
-    assert!(text(&status("wrong").stdout).contains(&format!("{},token refused,", left.address)));
+    assert!(text(&status("wrong").stdout).contains(&format!("{},refused,", left.address)));
     let of_itself = tq(&["cluster", "status", "local:2"]).output().unwrap();
     assert!(text(&of_itself.stderr).contains("`local:2` names no workers that could be asked"));
     let one = tq(&["cluster", "status", &left.address]).env("TQ_TOKEN", "right").output().unwrap();

@@ -57,8 +57,8 @@ mod with {
             runtime.block_on(cluster::status(&workers)).map_err(|error| Problem::new(error.strip_backtrace()))?;
         let states = found.iter().map(|worker| match &worker.state {
             State::Ready => "ready",
-            State::OfVersion(_) => "other version",
-            State::Refuses => "token refused",
+            State::OfVersion(_) => "differs",
+            State::Refuses => "refused",
             State::Silent(_) => "silent",
         });
         let versions = found.iter().map(|worker| match &worker.state {
