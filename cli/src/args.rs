@@ -357,7 +357,9 @@ pub(crate) enum DiffFormat {
     tq import night/1=run.json.gz --into runs.store       the store is made if it is not there\n  \
     tq query runs.store time-by-name                      all runs\n  \
     tq query runs.store/night/1 -c 'SELECT * FROM runs'   one of them",
-    mut_arg("memory", |memory| memory.help("Memory for reading, e.g. `8GB`; rows wait on disk beyond a quarter of it [default: 2GB, at most three quarters of the machine's]"))
+    mut_arg("memory", |memory| memory.help("Memory for reading, e.g. `8GB`; rows wait on disk beyond a quarter of it [default: 2GB, at most three quarters of the machine's]")),
+    mut_arg("cluster", |cluster| cluster.hide(true)),
+    mut_arg("tls_ca", |tls_ca| tls_ca.hide(true))
 )]
 pub(crate) struct ImportArgs {
     #[command(flatten)]

@@ -73,7 +73,18 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| line_of(span.start));
         let message = error.message().lines().next().unwrap_or_default().to_owned();
-        Problem { place: Some(format!("{}:{line}", path.display())), ..Problem::new(message) }
+        let problem = Problem { place: Some(format!("{}:{line}", path.display())), ..Problem::new(message) };
+        let value = text
+            .lines()
+            .nth(line - 1)
+            .and_then(|line| line.split_once('='))
+            .map(|(key, value)| (key.trim(), value.trim()));
+        match value {
+            Some((key, value)) if value.starts_with(char::is_alphanumeric) => {
+                problem.hint(format!("texts stand in quotes: `{key} = \"{value}\"`"))
+            }
+            _ => problem,
+        }
     })?;
     let place = |key: &str| {
         let is_key = |line: &str| {

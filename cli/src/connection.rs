@@ -116,6 +116,11 @@ impl Connection {
         self.workers.as_ref().map(|workers| workers.addresses()).unwrap_or_default()
     }
 
+    /// Who of the workers would not help, and why.
+    pub(crate) fn no_help_of_workers(&self) -> Vec<String> {
+        self.workers.as_ref().map(|workers| workers.no_help()).unwrap_or_default()
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }

@@ -18,7 +18,7 @@ use crate::errors::{Failure, Problem};
 pub(crate) use without::{Workers, missing};
 
 #[cfg(feature = "cluster")]
-pub(crate) use with::{TOKEN, Workers, addresses, authority, token};
+pub(crate) use with::{TOKEN, Workers, addresses, authority, token, why_no_help};
 
 /// The variable with workers for all commands.
 const CLUSTER: &str = "TQ_CLUSTER";
@@ -27,27 +27,42 @@ pub(crate) const OFF: &str = "off";
 
 /// The workers that help with these traces, and the traces under the paths that all of them see; `None`: nobody is asked.
 pub(crate) fn of_traces(args: &OpenArgs) -> Result<Option<(Arc<Workers>, OpenArgs)>, Failure> {
-    let Some(given) = asked(args)? else { return Ok(None) };
+    let Some(Given { text, place }) = asked(args)? else { return Ok(None) };
     let mut seen = args.clone();
-    let workers = Workers::of(&given, &mut seen)?;
+    let workers = Workers::of(&text, &mut seen).map_err(|failure| named_at(place, failure))?;
     Ok(Some((workers, seen)))
 }
 
+/// Workers as they were named.
+pub(crate) struct Given {
+    pub(crate) text: String,
+    /// Where this stands; `None`: on the command line.
+    pub(crate) place: Option<String>,
+}
+
+/// What is wrong with workers, and where they were named.
+pub(crate) fn named_at(place: Option<String>, failure: Failure) -> Failure {
+    if place.is_some() { failure.at(place) } else { failure }
+}
+
 /// Whom the command, the environment or the configuration names.
-fn asked(args: &OpenArgs) -> Result<Option<String>, Failure> {
+fn asked(args: &OpenArgs) -> Result<Option<Given>, Failure> {
     if let Some(given) = &args.cluster {
-        return Ok((given != OFF).then(|| given.clone()));
+        return Ok((given != OFF).then(|| Given { text: given.clone(), place: None }));
     }
     let usual = usual()?;
     let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store(text));
-    Ok(usual.filter(|given| !given.is_empty() && given != OFF && are_stores()))
+    Ok(usual.filter(|given| !given.text.is_empty() && given.text != OFF && are_stores()))
 }
 
 /// Whom the environment or the configuration names for all commands.
-pub(crate) fn usual() -> Result<Option<String>, Failure> {
+pub(crate) fn usual() -> Result<Option<Given>, Failure> {
     match std::env::var(CLUSTER) {
-        Ok(text) => Ok(Some(text)),
-        Err(VarError::NotPresent) => Ok(config::get().cluster.clone()),
+        Ok(text) => Ok(Some(Given { text, place: Some(CLUSTER.to_owned()) })),
+        Err(VarError::NotPresent) => Ok(config::get().cluster.clone().map(|text| {
+            let place = config::path().map(|path| format!("{}: `cluster`", path.display()));
+            Given { text, place }
+        })),
         Err(VarError::NotUnicode(_)) => Err(Problem::new(format!("{CLUSTER} is no text")).into()),
     }
 }
@@ -82,6 +97,10 @@ mod without {
         pub(crate) fn addresses(&self) -> Vec<String> {
             match *self {}
         }
+
+        pub(crate) fn no_help(&self) -> Vec<String> {
+            match *self {}
+        }
     }
 
     pub(crate) fn missing() -> Failure {
@@ -102,7 +121,8 @@ mod with {
     use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
     use std::time::{Duration, Instant};
 
-    use tq_engine::cluster::{self, Address};
+    use tokio::runtime::Builder;
+    use tq_engine::cluster::{self, Address, State};
     use tq_engine::open::TraceSpec;
     use tq_engine::remote::is_url;
     use tq_engine::session::Session;
@@ -208,17 +228,41 @@ mod with {
             self.addresses.iter().map(|address| address.host_and_port.clone()).collect()
         }
 
-        /// From now on they help the session.
-        pub(crate) fn help(&self, session: &Session, open: &OpenArgs) -> Result<(), Failure> {
-            let traces: Vec<TraceSpec> = open.traces.iter().map(|text| TraceSpec::parse(text)).collect();
-            let workers = cluster::Workers {
+        fn named(&self) -> cluster::Workers {
+            cluster::Workers {
                 addresses: self.addresses.clone(),
                 token: self.token.clone(),
                 authority: self.authority.clone(),
                 least_bytes: self.least_bytes as u64,
-            };
-            cluster::join(session, &traces, open.run_pattern.as_deref(), &open.run_args, &workers)
+            }
+        }
+
+        /// From now on they help the session.
+        pub(crate) fn help(&self, session: &Session, open: &OpenArgs) -> Result<(), Failure> {
+            let traces: Vec<TraceSpec> = open.traces.iter().map(|text| TraceSpec::parse(text)).collect();
+            cluster::join(session, &traces, open.run_pattern.as_deref(), &open.run_args, &self.named())
                 .map_err(|error| Problem::new(error.strip_backtrace()).into())
+        }
+
+        /// Who of them would not help, and why.
+        pub(crate) fn no_help(&self) -> Vec<String> {
+            // Who cannot ask says so at the first query.
+            let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return vec![] };
+            let found = runtime.block_on(cluster::status(&self.named())).unwrap_or_default();
+            found.iter().filter_map(why_no_help).collect()
+        }
+    }
+
+    /// Why a worker would not help, if it would not.
+    pub(crate) fn why_no_help(worker: &cluster::Status) -> Option<String> {
+        let address = &worker.address;
+        match &worker.state {
+            State::Ready => None,
+            State::OfVersion(version) => {
+                Some(format!("worker {address} is of version {version}, and this is {}", cluster::VERSION))
+            }
+            State::Refuses => Some(format!("worker {address} wants another {TOKEN}")),
+            State::Silent(why) => Some(format!("worker {address} {why}")),
         }
     }
 

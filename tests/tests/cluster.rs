@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use datafusion::catalog::MemorySchemaProvider;
 use datafusion::prelude::SessionContext;
 use tokio::runtime::Runtime;
-use tq_engine::cluster::{Address, Serving, Workers, join, serve};
+use tq_engine::cluster::{Address, Fragments, Serving, Workers, join, serve};
 use tq_engine::open::OpenOptions;
 use tq_engine::queries::{Library, library};
 use tq_engine::session::Session;
@@ -17,7 +17,7 @@ use tq_engine::tables::TABLES;
 use tq_tests::{two_threads, wait};
 
 use crate::slt::{play, run};
-use crate::store::{CONDITIONS, FIXTURES, at, bag, folder, import, options, saved};
+use crate::store::{CONDITIONS, FIXTURES, at, bag, folder, import, noted, options, saved};
 
 const COUNTS: [usize; 3] = [1, 2, 4];
 
@@ -72,15 +72,21 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| two_threads().unwrap());
 
 /// So many workers, who do the smallest parts.
 fn workers(count: usize) -> Workers {
-    let serving =
-        Serving { token: None, identity: None, allowed: None, memory_limit: 1 << 30, threads: 2, bytes_used: || None };
     let worker = || {
+        let serving = Serving {
+            token: None,
+            identity: None,
+            allowed: None,
+            memory_limit: 1 << 30,
+            fragments: Arc::new(Fragments::new(2, || ())),
+            bytes_used: || None,
+        };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = Address::of(listener.local_addr().unwrap().to_string());
         let _entered = RUNTIME.enter();
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-        RUNTIME.spawn(serve(listener, serving.clone()));
+        RUNTIME.spawn(serve(listener, serving));
         address
     };
     let addresses = std::iter::repeat_with(worker).take(count).collect();
@@ -152,6 +158,50 @@ fn compare(traces: &str, helpers: &[Workers]) {
         for (session, count) in joined.iter().zip(&COUNTS[COUNTS.len() - joined.len()..]) {
             assert_eq!(bag(session, &sql), expected, "{traces}, {count} workers: {sql}");
         }
+    }
+}
+
+/// Runs are divided as their order in answers needs, and what is said of all of them is put together.
+#[test]
+fn functions_give_their_rows_in_the_same_order_and_say_the_same() {
+    let (_folder, store) = folder();
+    import(&store, MANY);
+    let (alone, joined) = sessions(MANY, &store, &[workers(2), workers(4)]);
+    let functions = alone.relation_functions().into_iter().map(|function| format!("{}()", function.name()));
+    let mut said = 0;
+    for relation in functions.chain(["tasks".to_owned(), "links".to_owned()]) {
+        let sql = format!("SELECT * FROM {relation}");
+        let sorted = |sql: &str, session| {
+            noted(session, sql).map(|(rows, mut notes)| {
+                notes.sort();
+                (rows, notes)
+            })
+        };
+        let expected = sorted(&sql, &alone);
+        said += expected.as_ref().map_or(0, |(_, notes)| notes.len());
+        for session in &joined {
+            assert_eq!(sorted(&sql, session), expected, "{sql}");
+        }
+    }
+    assert!(said > 3, "{said} notes");
+}
+
+#[test]
+fn workers_send_the_first_rows_alone() {
+    let (_folder, store) = folder();
+    import(&store, MANY);
+    let (alone, joined) = sessions(MANY, &store, &[workers(2)]);
+    // Rows that are equal stand in the order of the table.
+    for sql in [
+        "SELECT run, task, duration FROM tasks ORDER BY duration DESC LIMIT 20",
+        "SELECT run, task, name FROM tasks WHERE duration > 0 ORDER BY name NULLS FIRST LIMIT 30",
+        "SELECT run, task FROM tasks ORDER BY start % 3, run LIMIT 50 OFFSET 7",
+    ] {
+        let (plan, _) = noted(&joined[0], &format!("EXPLAIN {sql}")).unwrap();
+        let plan = plan.join("\n");
+        let (_, at_workers) = plan.split_once("Stage 1 ──").unwrap_or_else(|| panic!("{plan}"));
+        assert!(at_workers.contains("TopK"), "{plan}");
+        assert_eq!(noted(&joined[0], sql), noted(&alone, sql), "{sql}");
     }
 }
 

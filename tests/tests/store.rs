@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use datafusion::arrow::array::RecordBatch;
 use tempfile::TempDir;
 use tq_engine::error::ImportError;
 use tq_engine::import::{self, Imported};
@@ -87,13 +86,19 @@ fn names(store: &Path) -> Vec<String> {
     store::list(store).unwrap().into_iter().map(|run| run.name).collect()
 }
 
+/// The rows of an answer and the notes; or the error.
+pub(crate) fn noted(session: &Session, sql: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    wait(async {
+        let query = session.sql(sql).await.map_err(|error| error.to_string())?;
+        let notes = query.notes();
+        let rows = query.collect().await.map_err(|error| error.to_string())?;
+        Ok((lines(&rows), notes.take().iter().map(ToString::to_string).collect()))
+    })
+}
+
 /// An answer as a bag: its rows in the order of their text; or the error.
 pub(crate) fn bag(session: &Session, sql: &str) -> Result<Vec<String>, String> {
-    let answer: Result<Vec<RecordBatch>, String> = wait(async {
-        let query = session.sql(sql).await.map_err(|error| error.to_string())?;
-        query.collect().await.map_err(|error| error.to_string())
-    });
-    let mut rows = lines(&answer?);
+    let (mut rows, _) = noted(session, sql)?;
     rows.sort();
     Ok(rows)
 }

@@ -104,8 +104,10 @@ impl RelationFunction for Concurrency {
                 work.grow(of_runs[run].size().saturating_sub(before))?;
             }
         }
-        for (run, ends) in of_runs.iter_mut().enumerate() {
-            steps(call, &runs, run, ends)?;
+        for run in runs.in_order() {
+            if let Some(ends) = of_runs.get_mut(run) {
+                steps(call, &runs, run, ends)?;
+            }
         }
         counts.note(&call.work, Unfinished::LeftOut, "run", LEFT_OUT);
         Ok(())

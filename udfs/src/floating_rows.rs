@@ -24,7 +24,9 @@ use crate::relation::call::Call;
 use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
-use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
+use crate::relation::{
+    ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, OrderOfRuns, Parameter, RelationFunction, RowOrder,
+};
 use crate::spans::Span;
 use crate::ticks::time_field;
 
@@ -107,6 +109,10 @@ impl RelationFunction for FloatingRowsOfLanes {
 
     fn row_order(&self) -> RowOrder {
         RowOrder::Lanes
+    }
+
+    fn order_of_runs(&self) -> OrderOfRuns {
+        OrderOfRuns::Rows
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

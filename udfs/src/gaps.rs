@@ -132,7 +132,7 @@ impl RelationFunction for Gaps {
             counts = counts.plus(of_lanes.counts);
             let ties = tasks.ties();
             let mut found = Found::default();
-            for (lane, spans) in of_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes_by_run(&lanes, &runs) {
                 call.work.check()?;
                 sort_lane(spans, &ties);
                 let before = found.gaps.len();

@@ -19,7 +19,7 @@ use crate::lanes::pieces::{self, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
 use crate::lanes::{LaneSpan, Nulls, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::Ties;
-use crate::relation::{Parameter, RelationFunction, RowOrder};
+use crate::relation::{OrderOfRuns, Parameter, RelationFunction, RowOrder};
 use crate::ticks::time_field;
 
 /// The relation function `intersect`.
@@ -86,6 +86,10 @@ impl RelationFunction for Intersect {
 
     fn row_order(&self) -> RowOrder {
         RowOrder::Any
+    }
+
+    fn order_of_runs(&self) -> OrderOfRuns {
+        OrderOfRuns::Rows
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

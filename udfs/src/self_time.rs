@@ -29,7 +29,9 @@ use crate::relation::call::{Call, Work};
 use crate::relation::parts::{InputPlan, Parts, Share};
 use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
-use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
+use crate::relation::{
+    ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, OrderOfRuns, Parameter, RelationFunction, RowOrder,
+};
 use crate::ticks::time_field;
 
 /// The relation function `self_time`.
@@ -121,6 +123,10 @@ impl RelationFunction for SelfTime {
 
     fn row_order(&self) -> RowOrder {
         RowOrder::Lanes
+    }
+
+    fn order_of_runs(&self) -> OrderOfRuns {
+        OrderOfRuns::Rows
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

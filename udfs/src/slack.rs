@@ -147,12 +147,12 @@ impl RelationFunction for Slack {
                 call.work.shrink(after.saturating_sub(before));
             }
             counts.add(graphs.counts);
-            without_links.add(&graphs, &unlinked);
+            // Where the links were given, runs without one are meant so.
+            let said = links_omitted || tasks_omitted;
+            without_links.add(&graphs, if said { &unlinked } else { &[] });
         }
         note_counts(&counts, &call.work);
-        if links_omitted || tasks_omitted || without_links.has_no_runs() {
-            without_links.note(links_omitted, "there is no path", &call.work);
-        }
+        without_links.note(links_omitted, "there is no path", &call.work);
         Ok(())
     }
 }

@@ -137,7 +137,7 @@ impl RelationFunction for Timeline {
                 on_lanes(tasks, Some("location"), Nulls::OneLane, Unfinished::LeftOut, &mut call.work)?;
             counts = counts.plus(of_lanes.counts);
             call.work.grow(bins * (size_of::<Bin>() + BIN_ROW_BYTES))?;
-            for (lane, spans) in of_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes_by_run(&lanes, &runs) {
                 call.work.check()?;
                 let run = lanes.lane(lane).run;
                 let Some((from, to)) = within(window, reaches.get(&run)) else { continue };

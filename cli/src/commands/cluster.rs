@@ -25,7 +25,7 @@ mod with {
     use crate::errors::{Failure, Problem};
     use crate::output::{self, print};
     use crate::terminal::note;
-    use crate::workers::{OFF, TOKEN, addresses, authority, token, usual};
+    use crate::workers::{Given, OFF, TOKEN, addresses, authority, named_at, token, usual, why_no_help};
     use crate::{memory, open};
 
     /// Deep plans recurse.
@@ -40,7 +40,11 @@ mod with {
 
     /// `tq cluster status`: a row for each worker; it fails when one would not help.
     fn tell(args: &StatusArgs) -> Result<(), Failure> {
-        let Some(given) = args.workers.clone().map_or_else(usual, |given| Ok(Some(given)))? else {
+        let given = match &args.workers {
+            Some(text) => Some(Given { text: text.clone(), place: None }),
+            None => usual()?,
+        };
+        let Some(Given { text: given, place }) = given else {
             return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
         };
         if given == OFF || given.starts_with("local:") {
@@ -49,7 +53,7 @@ mod with {
                 .into());
         }
         let authority = authority(args.tls_ca.as_deref())?;
-        let addresses = addresses(&given)?;
+        let addresses = addresses(&given).map_err(|failure| named_at(place, failure))?;
         let workers = cluster::Workers { addresses, token: token()?, authority, least_bytes: 0 };
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|error| Problem::no_threads(&error))?;
@@ -84,21 +88,8 @@ mod with {
             ("running", Arc::new(StringArray::from_iter(running))),
         ];
         output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
-        for worker in &found {
-            // Beside the table, which a narrow terminal cuts.
-            match &worker.state {
-                State::Ready => {}
-                State::OfVersion(version) => {
-                    note(&format!(
-                        "worker {} is of version {version}, and this is {}",
-                        worker.address,
-                        cluster::VERSION
-                    ));
-                }
-                State::Refuses => note(&format!("worker {} wants another {TOKEN}", worker.address)),
-                State::Silent(why) => note(&format!("worker {} {why}", worker.address)),
-            }
-        }
+        // Beside the table, which a narrow terminal cuts.
+        found.iter().filter_map(why_no_help).for_each(|why| note(&why));
         match found.iter().all(|worker| worker.state == State::Ready) {
             true => Ok(()),
             false => Err(Failure::CouldNotRun),
@@ -127,17 +118,19 @@ mod with {
             }
             _ => None,
         };
+        let threads = open::threads_of(args.threads);
         let serving = Serving {
             token,
             identity,
             allowed: allowed(args)?,
             memory_limit: open::memory_of(args.memory),
-            threads: open::threads_of(args.threads),
+            fragments: Arc::new(cluster::Fragments::new(threads, memory::give_back)),
             bytes_used: memory::anonymous_bytes,
         };
         memory::over(serving.memory_limit);
+        memory::from_few_arenas(threads);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(serving.threads.max(2))
+            .worker_threads(threads.max(2))
             .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
@@ -148,6 +141,8 @@ mod with {
             let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
             let bound = listener.local_addr().map_err(failed)?;
             print(&format!("listening on {bound}\n"))?;
+            let fragments = Arc::clone(&serving.fragments);
+            tokio::spawn(memory::relieve(move |why| fragments.refuse_largest(why)));
             cluster::serve(listener, serving).await.map_err(failed)
         })
     }
@@ -166,7 +161,11 @@ mod with {
         }
         let mut allowed = urls;
         for folder in &folders {
-            allowed.push(folder.canonicalize().map_err(|error| Problem::file("read", folder, &error))?);
+            let missing = |error: std::io::Error| {
+                Problem::file("read", folder, &error)
+                    .hint("`--allow FOLDER` names a folder with stores, or one above it")
+            };
+            allowed.push(folder.canonicalize().map_err(missing)?);
         }
         if args.allow.is_empty() {
             allowed.push(PathBuf::from("/"));

@@ -473,7 +473,9 @@ impl Prompt {
         self.connection = Connection::open(&open)?;
         self.open = open;
         self.learn_words();
-        self.ask_workers("")
+        self.ask_workers("")?;
+        self.connection.no_help_of_workers().iter().for_each(|why| terminal::note(why));
+        Ok(())
     }
 
     fn explain(&mut self, text: &str) -> Result<(), Failure> {

@@ -41,6 +41,7 @@ use crate::options::TraceSpec;
 use crate::remote::is_url;
 use crate::session::Session;
 use crate::sql::elsewhere::{Elsewhere, ask};
+use crate::sql::emitted::with_config;
 use crate::sql::operators::{no_expressions, one_input};
 use crate::store::{DIFFERS, Segments};
 
@@ -260,16 +261,7 @@ impl Cluster {
         parts.begin(&cut);
         let config = self.config(context.session_config(), workers)?.with_extension(Arc::new(parts.clone()));
         let (plan, config) = in_stages(cut, config).await?;
-        let context = Arc::new(TaskContext::new(
-            context.task_id(),
-            context.session_id(),
-            config,
-            context.scalar_functions().clone(),
-            context.higher_order_functions().clone(),
-            context.aggregate_functions().clone(),
-            context.window_functions().clone(),
-            context.runtime_env(),
-        ));
+        let context = Arc::new(with_config(context, config, context.runtime_env()));
         let rows = plan.execute(0, Arc::clone(&context))?;
         collected(rows, &context, metrics).await
     }

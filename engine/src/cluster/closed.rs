@@ -7,6 +7,7 @@
 //! A gRPC stream that ends without its trailers looks complete.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::array::{
@@ -25,10 +26,11 @@ use datafusion::physical_plan::{
 use datafusion_distributed::DistributedTaskContext;
 use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use tq_udfs::relation::notes::{Note, Notes};
+use tq_udfs::relation::notes::{Notes, Said};
 
 use super::running::{OnWorker, Threads};
 use crate::sql::elsewhere::{PARTS, PARTS_DONE};
+use crate::sql::emitted::{with_charged_lists, with_pool};
 use crate::sql::numbered::with_numbered_groups;
 use crate::sql::operators::{no_expressions, one_input};
 use crate::sql::stop::with_stoppable_scans;
@@ -43,7 +45,24 @@ const NAME: &str = "__end";
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     rows: u64,
-    notes: Vec<(String, String)>,
+    notes: Vec<Remark>,
+}
+
+/// What a function said.
+#[derive(Debug, Serialize, Deserialize)]
+struct Remark {
+    function: String,
+    #[serde(with = "Travelling")]
+    said: Said,
+}
+
+/// [`Said`] as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(remote = "Said")]
+enum Travelling {
+    Text(String),
+    OfRows { count: usize, one: String, many: String },
+    OfRuns { all: usize, these: Vec<String>, of_all: String, of_some: String },
 }
 
 /// How an error says that rows ended before their end came.
@@ -110,7 +129,7 @@ impl OfTask {
                 let threads = worker.threads()?;
                 // They were left as words, whose numbers are those of one process.
                 let plan = with_numbered_groups(Arc::clone(input))?;
-                let plan = with_stoppable_scans(plan, &threads.stop())?;
+                let plan = with_charged_lists(with_stoppable_scans(plan, &threads.stop())?)?;
                 (threads, plan)
             }
         };
@@ -120,6 +139,8 @@ impl OfTask {
         }
         drop(task);
         let name = worker.name.clone();
+        let counted = threads.counted(context.memory_pool());
+        let context = Arc::new(with_pool(&context, counted));
         let rows = threads.rows(plan.schema(), move || plan.execute(partition, context))?;
         let rows = rows.map_err(move |error| of_worker(error, &name));
         Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), rows)))
@@ -178,8 +199,6 @@ impl ExecutionPlan for ClosedExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
         let is_active = DistributedTaskContext::from_ctx(&context).task_index < self.active;
-        // "There are no links" is not said of the runs that others have.
-        let whose = if self.active > 1 { " (of the rows of one worker)" } else { "" };
         let notes = Notes::of(&context);
         if !is_active {
             let end = end_of(&schema, 0, vec![]);
@@ -200,8 +219,8 @@ impl ExecutionPlan for ClosedExec {
                     let count = count + batch.num_rows() as u64;
                     return Ok(Some((pieces(&batch, &schema)?, (Some(rows), count))));
                 }
-                let notes = notes.map(|notes| notes.take()).unwrap_or_default();
-                let notes = notes.into_iter().map(|note| (note.function, note.text + whose)).collect();
+                let notes = notes.map(|notes| notes.take_said()).unwrap_or_default();
+                let notes = notes.into_iter().map(|(function, said)| Remark { function, said }).collect();
                 Ok::<_, DataFusionError>(Some((vec![end_of(&schema, count, notes)?], (None, count))))
             }
         });
@@ -224,7 +243,7 @@ fn pieces(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
     starts.map(piece).collect()
 }
 
-fn end_of(schema: &SchemaRef, rows: u64, notes: Vec<(String, String)>) -> Result<RecordBatch> {
+fn end_of(schema: &SchemaRef, rows: u64, notes: Vec<Remark>) -> Result<RecordBatch> {
     let text = serde_json::to_string(&End { rows, notes }).map_err(|error| exec_datafusion_err!("{error}"))?;
     let last = schema.fields().len() - 1;
     let null = |field: &Arc<Field>| new_null_array(field.data_type(), 1);
@@ -267,14 +286,18 @@ pub(super) struct OpenedExec {
     input: Arc<dyn ExecutionPlan>,
     /// What the fragment said of its rows, of the partitions that there are now.
     properties: Arc<PlanProperties>,
+    /// What functions said of partitions that have ended, and how many have not.
+    said: Arc<Notes>,
+    open: Arc<AtomicUsize>,
 }
 
 impl OpenedExec {
     /// `fragment` is what stood here.
     pub(super) fn new(input: Arc<dyn ExecutionPlan>, fragment: &PlanProperties) -> OpenedExec {
-        let partitions = Partitioning::UnknownPartitioning(input.output_partitioning().partition_count());
-        let properties = fragment.clone().with_partitioning(partitions);
-        OpenedExec { input, properties: Arc::new(properties) }
+        let partitions = input.output_partitioning().partition_count();
+        let properties = fragment.clone().with_partitioning(Partitioning::UnknownPartitioning(partitions));
+        let open = Arc::new(AtomicUsize::new(partitions));
+        OpenedExec { input, properties: Arc::new(properties), said: Arc::default(), open }
     }
 }
 
@@ -298,9 +321,11 @@ impl ExecutionPlan for OpenedExec {
         let parts = context.session_config().get_extension::<Parts>();
         let rows = self.input.execute(partition, context)?;
         let of_batches = Arc::clone(&schema);
+        let (said, open) = (Arc::clone(&self.said), Arc::clone(&self.open));
         let state = (rows, 0u64, false);
         let batches = futures::stream::try_unfold(state, move |(mut rows, mut count, has_ended)| {
             let (schema, sink, parts) = (Arc::clone(&of_batches), sink.clone(), parts.clone());
+            let (parts_said, open) = (Arc::clone(&said), Arc::clone(&open));
             async move {
                 let batch = match (rows.next().await.transpose()?, has_ended) {
                     (Some(_), true) => return exec_err!("{CUT_OFF}: more came after their end"),
@@ -312,8 +337,11 @@ impl ExecutionPlan for OpenedExec {
                     if end.rows != count {
                         return exec_err!("{CUT_OFF}: {count} of {} came", end.rows);
                     }
-                    for (function, text) in end.notes {
-                        sink.iter().for_each(|sink| sink.add(Note { function: function.clone(), text: text.clone() }));
+                    end.notes.into_iter().for_each(|Remark { function, said }| parts_said.say_part(function, said));
+                    if open.fetch_sub(1, Ordering::SeqCst) == 1 {
+                        for (function, said) in parts_said.take_said() {
+                            sink.iter().for_each(|sink| sink.say(function.clone(), said.clone()));
+                        }
                     }
                     if let Some(parts) = parts {
                         parts.done.add(1);

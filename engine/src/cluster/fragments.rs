@@ -42,6 +42,7 @@ use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_proto_converter, physical_plan_to_bytes_with_proto_converter,
 };
 use datafusion_proto::physical_plan::{ComposedPhysicalExtensionCodec, DeduplicatingProtoConverter};
+use tq_udfs::relation::OrderOfRuns;
 use tq_udfs::relation::exec::RelationExec;
 
 use super::closed::{ClosedExec, OpenedExec, travels};
@@ -119,7 +120,12 @@ impl Cut<'_> {
         let tasks = self.tasks.max(2);
         let by_run = match division {
             Division::Stretches => None,
-            Division::Runs => Some(parts_of_runs(&runs, tasks)),
+            Division::Runs => {
+                if has_runs_by_name(plan) {
+                    runs.sort_unstable();
+                }
+                Some(parts_of_runs(&runs, tasks))
+            }
             Division::Groups => match parts_of_runs(&runs, tasks) {
                 parts if is_even(&runs, &parts, tasks) => Some(parts),
                 // Its first half is divided better.
@@ -300,6 +306,15 @@ fn is_even(runs: &[(String, usize)], part_of: &BTreeMap<String, usize>, parts: u
     most.saturating_mul(4) <= all.div_ceil(parts).saturating_mul(5)
 }
 
+/// Whether the runs of a function's answer come in the order of their names: parts then have stretches of that order.
+fn has_runs_by_name(plan: &Plan) -> bool {
+    match (plan.downcast_ref::<RelationExec>(), plan.children().as_slice()) {
+        (Some(relation), _) => relation.call().function.order_of_runs() == OrderOfRuns::Names,
+        (None, [input]) => has_runs_by_name(input),
+        _ => false,
+    }
+}
+
 /// Whether it is a call of a function over scans: of one that compares runs, or of one whose runs are those of the scans.
 fn is_call(plan: &Plan) -> bool {
     let Some(relation) = plan.downcast_ref::<RelationExec>() else { return false };
@@ -366,12 +381,21 @@ fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 /// Whether all expressions of an operator say by themselves what they compute: a filter that changes while a join runs, or the answer of a
 /// subquery, is known in one process alone.
 fn has_known_expressions(plan: &Plan) -> bool {
-    let mut are_known = true;
+    expressions_of(plan).is_some_and(|expressions| expressions.iter().all(is_known))
+}
+
+/// The expressions of an operator. A sort with a limit has one more, of its own: which rows cannot be among the first any more. It makes a
+/// new one when it is decoded, and where it was handed to an operator below, that one is not known.
+fn expressions_of(plan: &Plan) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
+    if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        return Some(sort.expr().iter().map(|key| Arc::clone(&key.expr)).collect());
+    }
+    let mut all = vec![];
     let visited = plan.apply_expressions(&mut |expression| {
-        are_known &= is_known(expression);
+        all.push(Arc::clone(expression));
         Ok(TreeNodeRecursion::Continue)
     });
-    visited.is_ok() && are_known
+    visited.is_ok().then_some(all)
 }
 
 fn is_known(expression: &Arc<dyn PhysicalExpr>) -> bool {
@@ -406,15 +430,7 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
 }
 
 fn has_same_expressions(one: &Plan, other: &Plan) -> bool {
-    let all = |plan: &Plan| {
-        let mut all: Vec<Arc<dyn PhysicalExpr>> = vec![];
-        let visited = plan.apply_expressions(&mut |expression| {
-            all.push(Arc::clone(expression));
-            Ok(TreeNodeRecursion::Continue)
-        });
-        visited.is_ok().then_some(all)
-    };
-    all(one).is_some_and(|expressions| Some(expressions) == all(other))
+    expressions_of(one).is_some_and(|expressions| Some(expressions) == expressions_of(other))
 }
 
 fn has_same_aggregates(one: &Plan, other: &Plan) -> bool {

@@ -34,13 +34,13 @@ mod worker;
 mod workers;
 
 pub use client::join;
-pub use running::Work;
+pub use running::{Fragments, Work};
 pub use status::{State, Status, status};
 pub use worker::{Serving, can_show, serve};
 pub use workers::{Address, Workers};
 
-/// What both sides must have in common: plans and functions of one version mean the same.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-55.2");
+/// What both sides must have in common: plans and functions of the same sources and libraries mean the same.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TQ_SOURCES"));
 
 /// Bytes of a message at most, on both sides. Batches are cut well below.
 const MESSAGE_BYTES: usize = 64 << 20;

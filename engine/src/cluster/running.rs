@@ -1,20 +1,24 @@
 //! Running: the fragments that a worker works on, each on threads of its own.
 //!
 //! Whoever asked may go away while an operator computes for long without a pause. Its threads are left to themselves then, and those of
-//! other queries and of the connections go on. Scans are told, so that such an operator gets no more rows.
+//! other queries and of the connections go on. Scans are told, so that such an operator gets no more rows. A fragment is left in the same
+//! way when the process has too much memory, and whoever asked is told why.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::{Result, exec_datafusion_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
 use crate::sql::stop::Stop;
 
@@ -36,22 +40,36 @@ pub struct Work {
 
 /// Those of a worker.
 #[derive(Debug)]
-pub(super) struct Fragments {
+pub struct Fragments {
     /// Threads of each.
     threads: usize,
+    /// What is done when none is left: allocators keep what the threads of each had.
+    when_idle: fn(),
     running: Mutex<Running>,
 }
 
 #[derive(Debug, Default)]
 struct Running {
     begun: u64,
-    /// What each reads, and since when.
-    all: BTreeMap<u64, (String, Instant)>,
+    all: BTreeMap<u64, Fragment>,
+}
+
+#[derive(Debug)]
+struct Fragment {
+    /// What it reads.
+    store: String,
+    since: Instant,
+    work: Arc<Ended>,
 }
 
 impl Fragments {
-    pub(super) fn new(threads: usize) -> Fragments {
-        Fragments { threads, running: Mutex::default() }
+    /// None yet; each runs on so many threads. `when_idle` is called when the last one has ended.
+    pub fn new(threads: usize, when_idle: fn()) -> Fragments {
+        Fragments { threads, when_idle, running: Mutex::default() }
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.threads
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -61,14 +79,26 @@ impl Fragments {
     /// What is done, by store.
     pub(super) fn work(&self) -> Vec<Work> {
         let mut of_stores: BTreeMap<String, (u64, Duration)> = BTreeMap::new();
-        for (store, since) in self.running().all.values() {
-            let (fragments, longest) = of_stores.entry(store.clone()).or_default();
+        for fragment in self.running().all.values() {
+            let (fragments, longest) = of_stores.entry(fragment.store.clone()).or_default();
             *fragments += 1;
-            *longest = since.elapsed().max(*longest);
+            *longest = fragment.since.elapsed().max(*longest);
         }
         let work =
             |(store, (fragments, longest)): (_, (_, Duration))| Work { store, fragments, seconds: longest.as_secs() };
         of_stores.into_iter().map(work).collect()
+    }
+
+    /// Ends the fragment that has most of the memory pool, with an error that says why; `false` if none is left to end. Where the process has
+    /// more memory than it may, one query is refused, and those of others go on.
+    pub fn refuse_largest(&self, why: &str) -> bool {
+        let running = self.running();
+        let going = running.all.iter().filter(|(_, fragment)| !fragment.work.is_left.load(Ordering::SeqCst));
+        let largest = going.max_by_key(|(begun, fragment)| (fragment.work.bytes.load(Ordering::SeqCst), **begun));
+        let Some((_, Fragment { work, .. })) = largest else { return false };
+        work.refusal.send_replace(Some(why.to_owned()));
+        work.leave();
+        true
     }
 }
 
@@ -84,11 +114,13 @@ pub(super) struct OnWorker {
 impl OnWorker {
     /// New threads, which count until the last of them has ended.
     pub(super) fn threads(&self) -> Result<Arc<Threads>> {
+        let work = Arc::new(Ended::default());
         let counted = {
             let mut running = self.fragments.running();
             running.begun += 1;
             let number = running.begun;
-            running.all.insert(number, (self.store.clone(), Instant::now()));
+            let fragment = Fragment { store: self.store.clone(), since: Instant::now(), work: Arc::clone(&work) };
+            running.all.insert(number, fragment);
             Counted { number, fragments: Arc::clone(&self.fragments) }
         };
         let runtime = Builder::new_multi_thread()
@@ -102,7 +134,8 @@ impl OnWorker {
             })
             .build()
             .map_err(|error| exec_datafusion_err!("no threads for a fragment: {error}"))?;
-        Ok(Arc::new(Threads { runtime: Some(runtime), is_left: Arc::default() }))
+        *work.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
+        Ok(Arc::new(Threads(work)))
     }
 }
 
@@ -113,22 +146,61 @@ struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.fragments.running().all.remove(&self.number);
+        let is_idle = {
+            let mut running = self.fragments.running();
+            running.all.remove(&self.number);
+            running.all.is_empty()
+        };
+        if is_idle {
+            (self.fragments.when_idle)();
+        }
+    }
+}
+
+/// What ends a fragment, and what it takes until then.
+#[derive(Debug, Default)]
+struct Ended {
+    /// `None` when it has been left.
+    runtime: Mutex<Option<Runtime>>,
+    is_left: Arc<AtomicBool>,
+    /// Why it was refused.
+    refusal: watch::Sender<Option<String>>,
+    /// What it has of the memory pool.
+    bytes: AtomicUsize,
+}
+
+impl Ended {
+    /// Its threads are left to themselves.
+    fn leave(&self) {
+        self.is_left.store(true, Ordering::SeqCst);
+        if let Some(runtime) = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    /// Waits until it is refused: why.
+    async fn refused(&self) -> String {
+        let mut refusal = self.refusal.subscribe();
+        let why = refusal.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        // The sender is here, so there is one.
+        why.unwrap_or_default()
     }
 }
 
 /// The threads of a fragment; nobody waits for them when they are dropped.
 #[derive(Debug)]
-pub(super) struct Threads {
-    runtime: Option<Runtime>,
-    is_left: Arc<AtomicBool>,
-}
+pub(super) struct Threads(Arc<Ended>);
 
 impl Threads {
     /// Whether nobody waits any more.
     pub(super) fn stop(&self) -> Stop {
-        let is_left = Arc::clone(&self.is_left);
+        let is_left = Arc::clone(&self.0.is_left);
         Arc::new(move || is_left.load(Ordering::Relaxed))
+    }
+
+    /// The same memory pool, in which it is counted what this fragment has of it.
+    pub(super) fn counted(&self, pool: &Arc<dyn MemoryPool>) -> Arc<dyn MemoryPool> {
+        Arc::new(OfFragment { pool: Arc::clone(pool), work: Arc::clone(&self.0) })
     }
 
     /// The rows that `execute` gives, computed on these threads, which are kept until the last row was taken.
@@ -137,7 +209,6 @@ impl Threads {
         schema: SchemaRef,
         execute: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
     ) -> Result<SendableRecordBatchStream> {
-        let Some(runtime) = &self.runtime else { return execute() };
         let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), AHEAD);
         let taken = builder.tx();
         let computed = async move {
@@ -150,9 +221,22 @@ impl Threads {
             }
             Ok(())
         };
-        builder.spawn_on(computed, runtime.handle());
-        let rows = builder.build().inspect(move |_| {
-            let _kept = &self;
+        match &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(runtime) => builder.spawn_on(computed, runtime.handle()),
+            // It was refused before this partition was asked for.
+            None => {
+                let why = self.0.refusal.borrow().clone();
+                return Err(DataFusionError::ResourcesExhausted(why.unwrap_or_default()));
+            }
+        }
+        let state = Some((builder.build(), self));
+        let rows = futures::stream::unfold(state, async |state| {
+            let (mut rows, threads) = state?;
+            tokio::select! {
+                biased;
+                why = threads.0.refused() => Some((Err(DataFusionError::ResourcesExhausted(why)), None)),
+                batch = rows.next() => batch.map(|batch| (batch, Some((rows, threads)))),
+            }
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
@@ -160,10 +244,58 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.is_left.store(true, Ordering::Relaxed);
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        self.0.leave();
+    }
+}
+
+/// A memory pool as a fragment has it.
+#[derive(Debug)]
+struct OfFragment {
+    pool: Arc<dyn MemoryPool>,
+    work: Arc<Ended>,
+}
+
+impl fmt::Display for OfFragment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pool.fmt(f)
+    }
+}
+
+impl MemoryPool for OfFragment {
+    fn name(&self) -> &str {
+        self.pool.name()
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.pool.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.pool.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.pool.grow(reservation, additional);
+        self.work.bytes.fetch_add(additional, Ordering::Relaxed);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.pool.shrink(reservation, shrink);
+        self.work.bytes.fetch_sub(shrink, Ordering::Relaxed);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        self.pool.try_grow(reservation, additional)?;
+        self.work.bytes.fetch_add(additional, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        self.pool.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.pool.memory_limit()
     }
 }
 
@@ -173,13 +305,14 @@ mod tests {
 
     use datafusion::arrow::array::RecordBatch;
     use datafusion::arrow::datatypes::Schema;
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
     use datafusion::physical_plan::EmptyRecordBatchStream;
 
     use super::*;
 
     #[tokio::test]
     async fn what_nobody_waits_for_is_left_to_itself_and_counts_until_it_ends() {
-        let fragments = Arc::new(Fragments::new(1));
+        let fragments = Arc::new(Fragments::new(1, || ()));
         let worker = OnWorker { fragments: Arc::clone(&fragments), store: "/data/a".to_owned(), name: String::new() };
         let schema = Arc::new(Schema::empty());
         let ((end, wait), (begin, begun)) = (channel::<()>(), channel());
@@ -209,7 +342,7 @@ mod tests {
 
     #[tokio::test]
     async fn rows_come_from_threads_that_end_behind_them() {
-        let fragments = Arc::new(Fragments::new(2));
+        let fragments = Arc::new(Fragments::new(2, || ()));
         let worker = OnWorker { fragments: Arc::clone(&fragments), store: String::new(), name: String::new() };
         let schema = Arc::new(Schema::empty());
         let batches = std::iter::repeat_n(RecordBatch::new_empty(Arc::clone(&schema)), 5).map(Ok);
@@ -223,5 +356,42 @@ mod tests {
         while !fragments.work().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+    }
+
+    #[tokio::test]
+    async fn the_fragment_with_most_memory_is_refused_and_the_others_go_on() {
+        let fragments = Arc::new(Fragments::new(1, || ()));
+        let worker = OnWorker { fragments: Arc::clone(&fragments), store: String::new(), name: String::new() };
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let schema = Arc::new(Schema::empty());
+        let begun = |bytes: usize| {
+            let threads = worker.threads().expect("threads");
+            let memory = MemoryConsumer::new("groups").register(&threads.counted(&pool));
+            let rows = futures::stream::once(async move {
+                memory.grow(bytes);
+                tokio::time::sleep(Duration::from_secs(600)).await;
+                drop(memory);
+                Ok(RecordBatch::new_empty(Arc::new(Schema::empty())))
+            });
+            let rows = Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), rows)) as SendableRecordBatchStream;
+            threads.rows(Arc::clone(&schema), || Ok(rows)).expect("rows")
+        };
+        let (mut few, mut most, few_too) = (begun(10), begun(30), begun(20));
+        while pool.reserved() < 60 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(fragments.refuse_largest("too much"));
+        let error = most.next().await.expect("an end").expect_err("is refused").strip_backtrace();
+        assert!(error.ends_with("too much"), "{error}");
+        assert!(most.next().await.is_none());
+        while pool.reserved() > 30 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(tokio::time::timeout(Duration::from_millis(10), few.next()).await.is_err(), "it goes on");
+        drop((few, few_too));
+        while !fragments.work().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(!fragments.refuse_largest("none is left"));
     }
 }

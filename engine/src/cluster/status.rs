@@ -84,6 +84,8 @@ fn in_words(reason: &str) -> String {
             "CaUsedAsEndEntity",
             "shows the certificate of an authority (CA:TRUE): one for the worker, signed with it, is needed",
         ),
+        ("NotValidForName", "shows a certificate for another name than the one that is asked"),
+        ("not valid for name", "shows a certificate for another name than the one that is asked"),
         ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),
         ("frame with invalid size", NO_WORKER),
         ("broken pipe", NO_WORKER),

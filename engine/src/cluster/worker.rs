@@ -5,6 +5,8 @@
 //! ```
 //! It reads stores and nothing else: paths are looked at here, whatever the client says. The session that was asked for last stays open.
 
+use std::fs;
+use std::io::ErrorKind::PermissionDenied;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,8 +60,8 @@ pub struct Serving {
     pub allowed: Option<Vec<PathBuf>>,
     /// Bytes for tables and queries of the store that was asked for last.
     pub memory_limit: usize,
-    /// Threads of a query.
-    pub threads: usize,
+    /// Where its work is counted, and of how many threads a query has.
+    pub fragments: Arc<Fragments>,
     /// Bytes that the process has in memory, for whoever asks how it is; `None`: not known.
     pub bytes_used: fn() -> Option<u64>,
 }
@@ -78,7 +80,7 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
             _ => Err(Status::unauthenticated("the token is missing or wrong")),
         },
     };
-    let fragments = Arc::new(Fragments::new(serving.threads));
+    let fragments = Arc::clone(&serving.fragments);
     let sessions =
         Sessions { name, serving: serving.clone(), fragments: Arc::clone(&fragments), last: Mutex::new(None) };
     let sessions = Arc::new(sessions);
@@ -306,6 +308,11 @@ impl Sessions {
             return exec_err!("`{}` is no path of a store", path.display());
         }
         let Some(place) = store::find(path) else {
+            // Of what may not be read nobody knows whether it is a store.
+            let is_closed = |folder: &&Path| fs::read_dir(folder).is_err_and(|error| error.kind() == PermissionDenied);
+            if let Some(closed) = path.ancestors().find(is_closed) {
+                return exec_err!("`{}` may not be read by this process: permission denied", closed.display());
+            }
             return match path.exists() {
                 true => exec_err!("`{}` is no store; a worker reads nothing else", path.display()),
                 false => exec_err!("there is no store `{}` on this machine", path.display()),
@@ -336,7 +343,7 @@ fn of_store(error: &ImportError) -> DataFusionError {
 }
 
 fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirror> {
-    let mut options = OpenOptions::new(serving.memory_limit, serving.threads);
+    let mut options = OpenOptions::new(serving.memory_limit, serving.fragments.threads());
     let spec = |(name, path): &(Option<String>, String)| TraceSpec { name: name.clone(), path: path.into() };
     options.traces = opened.traces.iter().map(spec).collect();
     options.run_pattern.clone_from(&opened.run_pattern);

@@ -38,6 +38,7 @@ pub mod dialect;
 mod doubles;
 #[cfg(feature = "cluster")]
 pub(crate) mod elsewhere;
+pub(crate) mod emitted;
 mod equal;
 mod errors;
 mod expanded;

@@ -9,6 +9,7 @@ use crate::graph::load::{Counts, Graphs};
 use crate::graph::longest::{PathTimes, bytes_needed, path_times, path_times_of};
 use crate::graph::no_path::NoPath;
 use crate::relation::call::Work;
+use crate::relation::notes::Said;
 use crate::relation::runs::Runs;
 
 /// Why a run has no answer.
@@ -123,16 +124,11 @@ impl WithoutLinks {
     /// Says which ones, and what follows when that is all of them.
     pub(crate) fn note(&self, links_omitted: bool, so: &str, work: &Work) {
         let links = if links_omitted { "dependency links" } else { "links" };
-        if self.all == self.these.len() {
-            work.note(format!("there are no {links}, so {so}"));
-        } else if !self.these.is_empty() {
-            let names: Vec<String> = self.these.in_order().iter().map(|run| self.these.describe(*run)).collect();
-            work.note(format!("there are no {links} in {}", names.join(", ")));
-        }
-    }
-
-    /// Whether there is no run at all.
-    pub(crate) fn has_no_runs(&self) -> bool {
-        self.all == 0
+        work.say(Said::OfRuns {
+            all: self.all,
+            these: self.these.in_order().iter().map(|run| self.these.describe(*run)).collect(),
+            of_all: format!("there are no {links}, so {so}"),
+            of_some: format!("there are no {links} in"),
+        });
     }
 }

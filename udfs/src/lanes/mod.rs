@@ -27,6 +27,7 @@ use crate::graph::NONE;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Work, column};
 use crate::relation::rows::{RowBatch, Rows, Ties};
+use crate::relation::runs::Runs;
 
 /// Numbers the lanes: pairs of a run and a text (mostly a location), in the order in which they appear.
 #[derive(Debug, Default)]
@@ -277,6 +278,17 @@ impl ByLane {
             (rest, from) = (others, *end);
             (lane, spans)
         })
+    }
+
+    /// The same in the order of the runs' names.
+    pub fn lanes_by_run(&mut self, lanes: &Lanes, runs: &Runs) -> Vec<(usize, &mut [LaneSpan])> {
+        let mut ranks = vec![0; runs.len()];
+        for (rank, run) in runs.in_order().into_iter().enumerate() {
+            ranks[run] = rank;
+        }
+        let mut all: Vec<_> = self.lanes().collect();
+        all.sort_by_key(|(lane, _)| ranks[lanes.lane(*lane).run]);
+        all
     }
 
     /// The spans of one lane; none of a lane that was numbered later.

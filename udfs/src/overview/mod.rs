@@ -150,7 +150,7 @@ impl RelationFunction for Overview {
             let mut ticks_of = TicksOfNames::new(names.texts.len());
             call.work.grow(bins * size_of::<RowBin>() + names.texts.len() * size_of::<i64>())?;
             let mut found = Vec::new();
-            for (lane, spans) in of_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes_by_run(&lanes, &runs) {
                 call.work.check()?;
                 let run = lanes.lane(lane).run;
                 let Some((from, to)) = within(window, reaches.get(&run)) else { continue };

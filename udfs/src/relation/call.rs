@@ -19,7 +19,7 @@ use datafusion_physical_plan::metrics::{Gauge, SpillMetrics};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::relation::RelationFunction;
-use crate::relation::notes::{Note, Notes};
+use crate::relation::notes::{Notes, Said};
 use crate::relation::stored::{Stored, StoredBatches};
 
 /// One run of a relation function.
@@ -380,17 +380,22 @@ impl Work {
         if bytes > 0 { self.grow(bytes) } else { Ok(()) }
     }
 
+    /// Leaves a note for the user.
+    pub fn say(&self, said: Said) {
+        if let Some(notes) = &self.notes {
+            notes.say(self.function.to_owned(), said);
+        }
+    }
+
     /// Leaves a note for the user: a sentence without full stop.
     pub fn note(&self, text: impl Into<String>) {
-        if let Some(notes) = &self.notes {
-            notes.add(Note { function: self.function.to_owned(), text: text.into() });
-        }
+        self.say(Said::Text(text.into()));
     }
 
     /// Says of how many rows something holds, if it does of any: `1 task was left out`, `7 tasks were left out`.
     pub fn note_count(&self, count: usize, one: &str, many: &str) {
         if count > 0 {
-            self.note(format!("{count} {}", if count == 1 { one } else { many }));
+            self.say(Said::OfRows { count, one: one.to_owned(), many: many.to_owned() });
         }
     }
 }

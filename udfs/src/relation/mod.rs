@@ -90,6 +90,11 @@ pub trait RelationFunction: Debug + Send + Sync {
         RowOrder::Trace
     }
 
+    /// In which order the runs of its answer come, as long as all of its input is in memory.
+    fn order_of_runs(&self) -> OrderOfRuns {
+        OrderOfRuns::Names
+    }
+
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
     /// calls [`call::Work::check`] every ten thousand rows or so.
     fn compute(&self, call: &mut Call) -> Result<()>;
@@ -126,6 +131,15 @@ pub enum RowOrder {
     Any,
     /// The rows of each location of each run in the order of their starts: then [`call::Input::is_by_lane`] is true.
     Lanes,
+}
+
+/// An order of the runs of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderOfRuns {
+    /// That of [`runs::Runs::in_order`].
+    Names,
+    /// That of the rows of the first input, which are handed on.
+    Rows,
 }
 
 /// Takes a part of a batch or puts rows together, and counts rows that were left out for what is wrong with them
