@@ -23,6 +23,8 @@ use tokio::sync::watch;
 use tq_engine::trace::temporary;
 
 use crate::errors::{Failure, Problem};
+#[cfg(feature = "cluster")]
+use tq_engine::cluster::Refusal;
 
 /// Limits below this are the pool's alone.
 const WATCHED_FROM: u64 = 256_000_000;
@@ -85,6 +87,8 @@ struct Watch {
     heard: AtomicU64,
     /// Whether the prompt waits for somebody to type.
     idle: AtomicBool,
+    /// Whether work is refused when the bell rings, and the process goes on.
+    refuses: AtomicBool,
     /// Rings with the bytes that the process had.
     bell: watch::Sender<u64>,
 }
@@ -110,6 +114,7 @@ pub(crate) fn over(limit: usize) {
         limit: AtomicU64::new(limit),
         heard: AtomicU64::new(0),
         idle: AtomicBool::new(false),
+        refuses: AtomicBool::new(false),
         bell: watch::Sender::new(0),
     });
     // Without the thread the pool's limit still holds.
@@ -153,27 +158,35 @@ impl Drop for Armed {
     }
 }
 
-/// Ends one piece of work after the other while the process has too much. `refuse` ends the largest one, with these words, and says whether
-/// there was one; else the process ends.
+/// Ends one piece of work after the other while the process has too much, which begins earlier than the process would end: others' queries
+/// are at stake. `refuse` ends the largest one, with these words, and while others end anyhow only if it must. If there is none, and the memory
+/// does not come back, the process ends.
 #[cfg(feature = "cluster")]
-pub(crate) async fn relieve(refuse: impl Fn(&str) -> bool + Send) {
+pub(crate) async fn relieve(refuse: impl Fn(&str, bool) -> Refusal + Send) {
+    let Some(watch) = WATCH.get() else { return };
+    watch.refuses.store(true, Ordering::SeqCst);
     let mut armed = arm();
-    let (Some(watch), Some(rings)) = (WATCH.get(), &mut armed.0) else { return };
+    let Some(rings) = &mut armed.0 else { return };
+    let mut must = false;
     loop {
         rings.mark_unchanged();
         if rings.changed().await.is_err() {
             return;
         }
-        let bytes = *rings.borrow();
-        if !refuse(&came_to(bytes)) {
-            watch.end(bytes, None);
-        }
+        // What ended by itself may be on its way back.
+        give_back();
+        let Some(bytes) = watch.too_many() else { continue };
+        let refusal = refuse(&came_to(bytes), must);
         let begun = Instant::now();
-        let is_over = |bytes: u64| bytes > line(watch.limit.load(Ordering::SeqCst));
-        while anonymous_bytes().is_some_and(is_over) && begun.elapsed() < PATIENCE {
-            give_back();
+        while watch.too_many().is_some() && begun.elapsed() < PATIENCE {
             tokio::time::sleep(WHILE_BUSY).await;
+            give_back();
         }
+        must = match (watch.too_many(), refusal) {
+            (Some(bytes), Refusal::Idle) => watch.end(bytes, None),
+            (Some(_), Refusal::Waits) => true,
+            _ => false,
+        };
     }
 }
 
@@ -210,7 +223,7 @@ impl Watch {
         loop {
             std::thread::sleep(if self.idle.load(Ordering::SeqCst) { WHILE_IDLE } else { WHILE_BUSY });
             let limit = self.limit.load(Ordering::SeqCst);
-            let Some(bytes) = anonymous_bytes().filter(|bytes| limit > 0 && *bytes > line(limit)) else { continue };
+            let Some(bytes) = self.too_many() else { continue };
             if bytes > line(limit) + WHILE_STOPPING || self.heard.load(Ordering::SeqCst) == 0 {
                 // Memory that the allocator merely keeps does not count: it is given back first.
                 give_back();
@@ -221,6 +234,19 @@ impl Watch {
             }
             self.bell.send_replace(bytes);
         }
+    }
+
+    /// The bytes that the process has, if they are so many that the bell rings.
+    fn too_many(&self) -> Option<u64> {
+        let is_limited = self.limit.load(Ordering::SeqCst) > 0;
+        anonymous_bytes().filter(|bytes| is_limited && *bytes > self.line())
+    }
+
+    /// Where the bell rings.
+    fn line(&self) -> u64 {
+        let limit = self.limit.load(Ordering::SeqCst);
+        let earlier = if self.refuses.load(Ordering::SeqCst) { limit / 8 } else { 0 };
+        line(limit).saturating_sub(earlier)
     }
 
     /// The main thread may be inside of an import or of an operator that never awaits: nothing can be asked to stop.
@@ -234,7 +260,7 @@ impl Watch {
     }
 }
 
-/// Where the bell rings.
+/// What the process may have.
 fn line(limit: u64) -> u64 {
     let many = THREADS.load(Ordering::Relaxed).saturating_sub(FEW_THREADS);
     (limit + limit / 4 + ALLOWANCE).saturating_sub((many * FOR_A_THREAD).min(FOR_THREADS))
@@ -243,12 +269,13 @@ fn line(limit: u64) -> u64 {
 /// `the process came to 412 MB; …`
 fn came_to(bytes: u64) -> String {
     let limit = WATCH.get().map_or(0, |watch| watch.limit.load(Ordering::SeqCst));
+    let allowed = WATCH.get().map_or(0, Watch::line);
     let megabytes = |bytes: u64| bytes / 1_000_000;
     format!(
         "the process came to {} MB; `--memory {}MB` allows it {} MB",
         megabytes(bytes),
         megabytes(limit),
-        megabytes(line(limit))
+        megabytes(allowed)
     )
 }
 

@@ -52,19 +52,20 @@ fn asked(args: &OpenArgs) -> Result<Option<Given>, Failure> {
     }
     let usual = usual()?;
     let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store(text));
-    Ok(usual.filter(|given| !given.text.is_empty() && given.text != OFF && are_stores()))
+    Ok(usual.filter(|given| given.text != OFF && are_stores()))
 }
 
-/// Whom the environment or the configuration names for all commands.
+/// Whom the environment or the configuration names for all commands; an empty text names nobody.
 pub(crate) fn usual() -> Result<Option<Given>, Failure> {
-    match std::env::var(CLUSTER) {
-        Ok(text) => Ok(Some(Given { text, place: Some(CLUSTER.to_owned()) })),
-        Err(VarError::NotPresent) => Ok(config::get().cluster.clone().map(|text| {
+    let usual = match std::env::var(CLUSTER) {
+        Ok(text) => Some(Given { text, place: Some(CLUSTER.to_owned()) }),
+        Err(VarError::NotPresent) => config::get().cluster.clone().map(|text| {
             let place = config::path().map(|path| format!("{}: `cluster`", path.display()));
             Given { text, place }
-        })),
-        Err(VarError::NotUnicode(_)) => Err(Problem::new(format!("{CLUSTER} is no text")).into()),
-    }
+        }),
+        Err(VarError::NotUnicode(_)) => return Err(Problem::new(format!("{CLUSTER} is no text")).into()),
+    };
+    Ok(usual.filter(|given| !given.text.trim().is_empty()))
 }
 
 /// Who cannot be asked whether it is one says so when it is opened.
@@ -283,7 +284,9 @@ mod with {
         for text in given.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             let is_host = |host: &str| match host.strip_prefix('[') {
                 Some(rest) => rest.ends_with(']'),
-                None => !host.is_empty() && !host.contains([':', '/', '?', '#', '@', ' ']),
+                None => {
+                    !host.is_empty() && !host.contains(|letter: char| letter.is_control() || ":/?#@ ".contains(letter))
+                }
             };
             let parts = text.rsplit_once(':').filter(|(host, port)| is_host(host) && port.parse::<u16>().is_ok());
             let Some((host, _)) = parts.filter(|(host, _)| *host != "local") else {

@@ -48,9 +48,10 @@ mod with {
             return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
         };
         if given == OFF || given.starts_with("local:") {
-            return Err(Problem::new(format!("`{given}` names no workers that could be asked"))
-                .hint("workers of `local:N` begin and end with each command; `tq cluster status HOST:PORT` asks others")
-                .into());
+            let problem = Problem::new(format!("`{given}` names no workers that could be asked")).hint(
+                "workers of `local:N` begin and end with each command; `tq cluster status HOST:PORT` asks others",
+            );
+            return Err(named_at(place, problem.into()));
         }
         let authority = authority(args.tls_ca.as_deref())?;
         let addresses = addresses(&given).map_err(|failure| named_at(place, failure))?;
@@ -142,7 +143,7 @@ mod with {
             let bound = listener.local_addr().map_err(failed)?;
             print(&format!("listening on {bound}\n"))?;
             let fragments = Arc::clone(&serving.fragments);
-            tokio::spawn(memory::relieve(move |why| fragments.refuse_largest(why)));
+            tokio::spawn(memory::relieve(move |why, must| fragments.refuse_largest(why, must)));
             cluster::serve(listener, serving).await.map_err(failed)
         })
     }

@@ -119,7 +119,7 @@ impl OfTask {
         &self,
         input: &Arc<dyn ExecutionPlan>,
         partition: usize,
-        context: Arc<TaskContext>,
+        context: &TaskContext,
         worker: &OnWorker,
     ) -> Result<SendableRecordBatchStream> {
         let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +140,7 @@ impl OfTask {
         drop(task);
         let name = worker.name.clone();
         let counted = threads.counted(context.memory_pool());
-        let context = Arc::new(with_pool(&context, counted));
+        let context = Arc::new(with_pool(context, counted));
         let rows = threads.rows(plan.schema(), move || plan.execute(partition, context))?;
         let rows = rows.map_err(move |error| of_worker(error, &name));
         Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), rows)))
@@ -150,18 +150,21 @@ impl OfTask {
 /// Numbers of the system's errors: no space, a file beyond its limit, a quota that is used up.
 const NO_ROOM: [i32; 3] = [28, 27, 122];
 
+/// Signs of errors of this machine's files, which are others elsewhere.
+const OF_FILES: [&str; 3] = ["(os error ", ": cannot read", "permission denied"];
+
 /// What a worker lacks is said with its name: the client has a limit and a disk of its own.
 fn of_worker(error: DataFusionError, name: &str) -> DataFusionError {
     let text = error.strip_backtrace();
     match error.find_root() {
         DataFusionError::ResourcesExhausted(why) if !why.contains("--max-value") => exec_datafusion_err!(
-            "worker {name} has not enough memory: {}; `tq cluster worker --memory BYTES` gives it more",
+            "worker {name} has not enough memory: {}; `--memory BYTES` gives it more: that of `tq cluster worker`, with `local:N` that of this command",
             why.lines().next().unwrap_or_default()
         ),
         _ if NO_ROOM.iter().any(|number| text.contains(&format!("(os error {number})"))) => {
             exec_datafusion_err!("worker {name}: the disk of its temporary files (TMPDIR) is full")
         }
-        _ if text.contains("(os error ") => exec_datafusion_err!("worker {name}: {text}"),
+        _ if OF_FILES.iter().any(|sign| text.contains(sign)) => exec_datafusion_err!("worker {name}: {text}"),
         _ => error,
     }
 }
@@ -205,7 +208,7 @@ impl ExecutionPlan for ClosedExec {
             return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter([end]))));
         }
         let rows = match context.session_config().get_extension::<OnWorker>() {
-            Some(worker) => self.task.rows(&self.input, partition, context, &worker)?,
+            Some(worker) => self.task.rows(&self.input, partition, &context, &worker)?,
             None => self.input.execute(partition, context)?,
         };
         let of_batches = Arc::clone(&schema);
@@ -286,9 +289,41 @@ pub(super) struct OpenedExec {
     input: Arc<dyn ExecutionPlan>,
     /// What the fragment said of its rows, of the partitions that there are now.
     properties: Arc<PlanProperties>,
-    /// What functions said of partitions that have ended, and how many have not.
-    said: Arc<Notes>,
-    open: Arc<AtomicUsize>,
+    said: Arc<SaidOfParts>,
+}
+
+/// What functions said of the partitions of a fragment, to be put together.
+#[derive(Debug)]
+struct SaidOfParts {
+    parts: Notes,
+    /// Partitions that have not ended.
+    open: AtomicUsize,
+}
+
+/// A partition that has not ended.
+struct Open {
+    /// `None` when it has.
+    said: Option<Arc<SaidOfParts>>,
+    sink: Option<Arc<Notes>>,
+}
+
+impl Open {
+    /// Says what was said of all of them behind the last one.
+    fn end(&mut self) {
+        let Some(said) = self.said.take() else { return };
+        if said.open.fetch_sub(1, Ordering::SeqCst) == 1
+            && let Some(sink) = &self.sink
+        {
+            said.parts.take_said().into_iter().for_each(|(function, said)| sink.say(function, said));
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // Nobody wanted more of its rows.
+        self.end();
+    }
 }
 
 impl OpenedExec {
@@ -296,8 +331,8 @@ impl OpenedExec {
     pub(super) fn new(input: Arc<dyn ExecutionPlan>, fragment: &PlanProperties) -> OpenedExec {
         let partitions = input.output_partitioning().partition_count();
         let properties = fragment.clone().with_partitioning(Partitioning::UnknownPartitioning(partitions));
-        let open = Arc::new(AtomicUsize::new(partitions));
-        OpenedExec { input, properties: Arc::new(properties), said: Arc::default(), open }
+        let said = Arc::new(SaidOfParts { parts: Notes::default(), open: AtomicUsize::new(partitions) });
+        OpenedExec { input, properties: Arc::new(properties), said }
     }
 }
 
@@ -321,11 +356,10 @@ impl ExecutionPlan for OpenedExec {
         let parts = context.session_config().get_extension::<Parts>();
         let rows = self.input.execute(partition, context)?;
         let of_batches = Arc::clone(&schema);
-        let (said, open) = (Arc::clone(&self.said), Arc::clone(&self.open));
-        let state = (rows, 0u64, false);
-        let batches = futures::stream::try_unfold(state, move |(mut rows, mut count, has_ended)| {
-            let (schema, sink, parts) = (Arc::clone(&of_batches), sink.clone(), parts.clone());
-            let (parts_said, open) = (Arc::clone(&said), Arc::clone(&open));
+        let open = Open { said: Some(Arc::clone(&self.said)), sink };
+        let state = (rows, open, 0u64, false);
+        let batches = futures::stream::try_unfold(state, move |(mut rows, mut open, mut count, has_ended)| {
+            let (schema, parts) = (Arc::clone(&of_batches), parts.clone());
             async move {
                 let batch = match (rows.next().await.transpose()?, has_ended) {
                     (Some(_), true) => return exec_err!("{CUT_OFF}: more came after their end"),
@@ -337,19 +371,17 @@ impl ExecutionPlan for OpenedExec {
                     if end.rows != count {
                         return exec_err!("{CUT_OFF}: {count} of {} came", end.rows);
                     }
-                    end.notes.into_iter().for_each(|Remark { function, said }| parts_said.say_part(function, said));
-                    if open.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        for (function, said) in parts_said.take_said() {
-                            sink.iter().for_each(|sink| sink.say(function.clone(), said.clone()));
-                        }
-                    }
+                    open.said.iter().for_each(|said| {
+                        end.notes.iter().for_each(|note| said.parts.say_part(note.function.clone(), note.said.clone()));
+                    });
+                    open.end();
                     if let Some(parts) = parts {
                         parts.done.add(1);
                     }
-                    return Ok(Some((RecordBatch::new_empty(schema), (rows, count, true))));
+                    return Ok(Some((RecordBatch::new_empty(schema), (rows, open, count, true))));
                 }
                 count += batch.num_rows() as u64;
-                Ok::<_, DataFusionError>(Some((without_end(&batch, &schema)?, (rows, count, false))))
+                Ok::<_, DataFusionError>(Some((without_end(&batch, &schema)?, (rows, open, count, false))))
             }
         });
         let batches = batches.try_filter(|batch| std::future::ready(batch.num_rows() > 0));

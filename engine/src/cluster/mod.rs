@@ -34,7 +34,7 @@ mod worker;
 mod workers;
 
 pub use client::join;
-pub use running::{Fragments, Work};
+pub use running::{Fragments, Refusal, Work};
 pub use status::{State, Status, status};
 pub use worker::{Serving, can_show, serve};
 pub use workers::{Address, Workers};

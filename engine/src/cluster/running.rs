@@ -89,17 +89,34 @@ impl Fragments {
         of_stores.into_iter().map(work).collect()
     }
 
-    /// Ends the fragment that has most of the memory pool, with an error that says why; `false` if none is left to end. Where the process has
-    /// more memory than it may, one query is refused, and those of others go on.
-    pub fn refuse_largest(&self, why: &str) -> bool {
+    /// Ends the fragment that has most of the memory pool, with an error that says why. Where the process has more memory than it may, one
+    /// query is refused, and those of others go on. Unless one `must` be refused, none is while another ends, whose memory comes back then.
+    pub fn refuse_largest(&self, why: &str, must: bool) -> Refusal {
         let running = self.running();
-        let going = running.all.iter().filter(|(_, fragment)| !fragment.work.is_left.load(Ordering::SeqCst));
-        let largest = going.max_by_key(|(begun, fragment)| (fragment.work.bytes.load(Ordering::SeqCst), **begun));
-        let Some((_, Fragment { work, .. })) = largest else { return false };
+        let is_going = |fragment: &Fragment| !fragment.work.is_left.load(Ordering::SeqCst);
+        if !must && !running.all.values().all(is_going) {
+            return Refusal::Waits;
+        }
+        let size = |(begun, fragment): &(&u64, &Fragment)| (fragment.work.bytes.load(Ordering::SeqCst), **begun);
+        let going = running.all.iter().filter(|(_, fragment)| is_going(fragment));
+        let Some((_, Fragment { work, .. })) = going.max_by_key(size) else {
+            return if running.all.is_empty() { Refusal::Idle } else { Refusal::Waits };
+        };
         work.refusal.send_replace(Some(why.to_owned()));
         work.leave();
-        true
+        Refusal::Refused
     }
+}
+
+/// What came of asking for memory back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A fragment was refused.
+    Refused,
+    /// One is ending, since it was refused or nobody waits for it any more.
+    Waits,
+    /// There is none.
+    Idle,
 }
 
 /// Of the session of a fragment: where it is counted, and what it reads.
@@ -380,7 +397,7 @@ mod tests {
         while pool.reserved() < 60 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        assert!(fragments.refuse_largest("too much"));
+        assert_eq!(fragments.refuse_largest("too much", false), Refusal::Refused);
         let error = most.next().await.expect("an end").expect_err("is refused").strip_backtrace();
         assert!(error.ends_with("too much"), "{error}");
         assert!(most.next().await.is_none());
@@ -392,6 +409,6 @@ mod tests {
         while !fragments.work().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        assert!(!fragments.refuse_largest("none is left"));
+        assert_eq!(fragments.refuse_largest("none is left", false), Refusal::Idle);
     }
 }

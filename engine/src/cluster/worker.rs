@@ -16,6 +16,7 @@ use std::time::Duration;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion::execution::SessionState;
 use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext, WorkerResolver};
+use futures::{Stream, StreamExt};
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
@@ -44,6 +45,9 @@ use crate::time::GivenTime;
 /// How often a client is asked for a sign of life, and how long it may take.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 const ALIVE_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long nobody is accepted after that failed.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Stores that whoever asks what a worker does hears of, and letters of each name.
 const STORES_TOLD: usize = 8;
@@ -105,9 +109,19 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         .layer(InterceptorLayer::new(is_known))
         .add_service(Addressed(service))
         .add_service(observed)
-        .serve_with_incoming(TcpIncoming::from(listener))
+        .serve_with_incoming(patient(TcpIncoming::from(listener)))
         .await
         .map_err(std::io::Error::other)
+}
+
+/// Connections as they come. While none can be accepted, for lack of file descriptors, nobody is kept busy by that.
+fn patient<S: Stream<Item = std::io::Result<C>>, C>(incoming: S) -> impl Stream<Item = std::io::Result<C>> {
+    incoming.then(async |accepted| {
+        if accepted.is_err() {
+            tokio::time::sleep(ACCEPT_AGAIN).await;
+        }
+        accepted
+    })
 }
 
 fn encrypting((certificates, key): &(Vec<u8>, Vec<u8>)) -> std::result::Result<Server, tonic::transport::Error> {

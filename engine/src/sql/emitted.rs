@@ -13,6 +13,7 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
@@ -28,9 +29,12 @@ const COPIES: usize = 2;
 /// # Errors
 /// None in practice: operators take children that are as theirs were.
 pub(crate) fn with_charged_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let makes_lists = plan
-        .downcast_ref::<AggregateExec>()
-        .is_some_and(|aggregate| aggregate.aggr_expr().iter().any(|function| function.fun().name() == "array_agg"));
+    let makes_lists = plan.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
+        // In an order, or without duplicates, it is another accumulator, which asks for too much as it is.
+        let is_plain =
+            |function: &Arc<AggregateFunctionExpr>| function.order_bys().is_empty() && !function.is_distinct();
+        aggregate.aggr_expr().iter().any(|function| function.fun().name() == "array_agg" && is_plain(function))
+    });
     let around = |input, side| Arc::new(EmittedExec { input, side }) as Arc<dyn ExecutionPlan>;
     let children = plan.children().into_iter().map(|child| {
         let child = with_charged_lists(Arc::clone(child))?;
