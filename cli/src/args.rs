@@ -131,7 +131,7 @@ pub(crate) struct OpenArgs {
     /// Let SQL only ask: it creates, changes and writes nothing
     #[arg(long, help_heading = "Reading")]
     pub(crate) read_only: bool,
-    /// Let workers do parts of queries about stores: HOST:PORT,HOST:PORT, or `local:2` for two of its own; `off` for none [default: TQ_CLUSTER]
+    /// Let workers do parts of queries about stores: HOST:PORT,HOST:PORT, or `local:2` for two of its own; `off` for none [default: TQ_CLUSTER, or `cluster` of the configuration]
     #[arg(long, value_name = "WORKERS", help_heading = "Reading")]
     pub(crate) cluster: Option<String>,
     /// Believe those workers alone for whom the certificates (PEM) of this file vouch, and encrypt what travels [default: TQ_TLS_CA]
@@ -464,8 +464,8 @@ pub(crate) struct StatusArgs {
 /// `tq cluster worker`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine it wants a token\n\
-    from the environment, the same here and there, and folders or URLs that it may read.\n\n\
+    after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine\n\
+    it wants a token in TQ_TOKEN, the same here and there, and folders or URLs that it may read.\n\n\
     Examples:\n  \
     tq cluster worker                                            prints `listening on 127.0.0.1:PORT`\n  \
     TQ_TOKEN=… tq cluster worker 0.0.0.0:7070 --allow /data      for other machines\n  \

@@ -44,6 +44,10 @@ pub(crate) struct Config {
     pub(crate) prompt: Settings,
 }
 
+/// The keys outside of tables, and the table.
+const KEYS: [&str; 9] =
+    ["memory", "max-value", "threads", "quiet", "read_only", "cache", "cache-size", "cluster", "prompt"];
+
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
 /// Reads the file, if there is one.
@@ -115,6 +119,11 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("read_only", Value::Boolean(read_only)) => config.read_only = *read_only,
             ("prompt", Value::Table(settings)) => {
                 for (name, value) in settings {
+                    if KEYS.contains(&name.as_str()) {
+                        let problem = Problem::new(format!("`{name}` is no setting of the prompt"));
+                        let problem = Problem { place: place(name), ..problem };
+                        return Err(problem.hint(format!("`{name} = …` stands above `[prompt]`")).into());
+                    }
                     let placed = |failure: Failure| failure.at(place(name));
                     config.prompt.set(name, &spelt(value)).map_err(placed)?;
                 }
@@ -127,20 +136,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("quiet" | "read_only" | "cache", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
             ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),
             _ => {
-                let near = did_you_mean(
-                    key,
-                    [
-                        "memory",
-                        "max-value",
-                        "threads",
-                        "quiet",
-                        "read_only",
-                        "cache",
-                        "cache-size",
-                        "cluster",
-                        "prompt",
-                    ],
-                );
+                let near = did_you_mean(key, KEYS);
                 return Err(wrong(key, format!("`{key}` is no key of the configuration{near}")));
             }
         }

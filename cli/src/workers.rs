@@ -18,7 +18,7 @@ use crate::errors::{Failure, Problem};
 pub(crate) use without::{Workers, missing};
 
 #[cfg(feature = "cluster")]
-pub(crate) use with::{TOKEN, Workers, addresses, authority, token, why_no_help};
+pub(crate) use with::{TOKEN, Workers, addresses, authority, has_certificate, token, why_no_help};
 
 /// The variable with workers for all commands.
 const CLUSTER: &str = "TQ_CLUSTER";
@@ -205,6 +205,11 @@ mod with {
         fn of_this_process(count: &str, least_bytes: usize, open: &OpenArgs) -> Result<Arc<Workers>, Failure> {
             let parsed = count.parse().ok().filter(|count| (1..=MOST_LOCAL).contains(count));
             let Some(count) = parsed else {
+                if count.contains([',', ' ']) {
+                    return Err(Problem::new(format!("`local:{count}`: workers of `local:N` stand alone"))
+                        .hint("write `local:2`, or `HOST:PORT,HOST:PORT` without them")
+                        .into());
+                }
                 return Err(Problem::new(format!("`local:{count}`: how many workers?"))
                     .hint(format!("write `local:1` to `local:{MOST_LOCAL}`"))
                     .into());
@@ -262,9 +267,17 @@ mod with {
             State::OfVersion(version) => {
                 Some(format!("worker {address} is of version {version}, and this is {}", cluster::VERSION))
             }
+            State::Refuses if token().is_ok_and(|token| token.is_none()) => {
+                Some(format!("worker {address} wants a token, and {TOKEN} is not set here"))
+            }
             State::Refuses => Some(format!("worker {address} wants another {TOKEN}")),
             State::Silent(why) => Some(format!("worker {address} {why}")),
         }
+    }
+
+    /// Whether there is a certificate in PEM.
+    pub(crate) fn has_certificate(pem: &[u8]) -> bool {
+        pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE)
     }
 
     /// The certificates that vouch for workers.
@@ -272,7 +285,7 @@ mod with {
         let usual = std::env::var_os(TLS_CA).filter(|path| !path.is_empty()).map(PathBuf::from);
         let Some(file) = given.map(Path::to_owned).or(usual) else { return Ok(None) };
         let pem = std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?;
-        match pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE) {
+        match has_certificate(&pem) {
             true => Ok(Some(pem)),
             false => Err(Problem::new(format!("{}: it has no certificate (PEM)", file.display())).into()),
         }

@@ -114,6 +114,39 @@ fn every_fixture_answers_the_same_from_a_store() {
     });
 }
 
+/// Filtered rows of several runs come as threads give them; tasks that lie upon each other are told apart by their number.
+#[test]
+fn functions_answer_the_same_on_any_number_of_threads() {
+    let (folder, store) = folder();
+    let traces = [("p", 9_000), ("q", 17_000)].map(|(run, tasks)| {
+        let mut state = 5u64;
+        let mut dice = |sides: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % sides
+        };
+        let mut text = "start_ns,duration_ns,name,location\n".to_owned();
+        for task in 0..tasks {
+            let (duration, name, lane) = (1 + dice(3), ["a", "b"][dice(2) as usize], dice(12));
+            text.push_str(&format!("{},{duration},{name},w{lane}\n", task / 4));
+        }
+        let path = folder.path().join(format!("{run}.csv"));
+        std::fs::write(&path, text).unwrap();
+        TraceSpec { name: Some(run.to_owned()), path }
+    });
+    import::import(&store, &options(traces.to_vec()), &Replace::Nothing, false).unwrap();
+    let session = |threads| Session::open(&OpenOptions { threads, ..options(at(&store)) }).unwrap();
+    let sessions: Vec<Session> = (1..=4).map(session).collect();
+    let some = "(SELECT * FROM tasks WHERE start >= 0)";
+    for call in ["overview", "timeline", "gaps", "concurrency", "call_tree", "floating_rows", "self_time"] {
+        let sql = format!("SELECT * FROM {call}({some})");
+        let (expected, _) = noted(&sessions[0], &sql).unwrap();
+        assert!(expected.len() > 100, "{call}");
+        for (session, threads) in sessions.iter().zip(1..) {
+            assert!(noted(session, &sql).unwrap().0 == expected, "{call} on {threads} threads");
+        }
+    }
+}
+
 /// Those that also answer all views, functions and saved queries: planning them takes long.
 const ASKED_IN_FULL: &[&str] = &["tfprof/wavefront_40.tfp"];
 

@@ -25,7 +25,9 @@ mod with {
     use crate::errors::{Failure, Problem};
     use crate::output::{self, print};
     use crate::terminal::note;
-    use crate::workers::{Given, OFF, TOKEN, addresses, authority, named_at, token, usual, why_no_help};
+    use crate::workers::{
+        Given, OFF, TOKEN, addresses, authority, has_certificate, named_at, token, usual, why_no_help,
+    };
     use crate::{memory, open};
 
     /// Deep plans recurse.
@@ -110,10 +112,15 @@ mod with {
         let identity = match (&args.tls_cert, &args.tls_key) {
             (Some(certificates), Some(key)) => {
                 let identity = (read(certificates)?, read(key)?);
-                if !cluster::can_show(&identity) {
-                    let (certificates, key) = (certificates.display(), key.display());
-                    let what = format!("{key} is not the key (PEM) of the first certificate (PEM) in {certificates}");
-                    return Err(Problem::new(what).into());
+                let (certificates, key) = (certificates.display(), key.display());
+                if !has_certificate(&identity.0) {
+                    return Err(Problem::new(format!("{certificates}: it has no certificate (PEM)")).into());
+                }
+                if let Err(why) = cluster::can_show(&identity) {
+                    let what = format!("{key} and the first certificate in {certificates} do not go together: {why}");
+                    return Err(Problem::new(what)
+                        .hint("--tls-key names the private key (PEM) of that certificate (X.509, version 3)")
+                        .into());
                 }
                 Some(identity)
             }
@@ -166,7 +173,13 @@ mod with {
                 Problem::file("read", folder, &error)
                     .hint("`--allow FOLDER` names a folder with stores, or one above it")
             };
-            allowed.push(folder.canonicalize().map_err(missing)?);
+            let real = folder.canonicalize().map_err(missing)?;
+            if !real.is_dir() {
+                return Err(Problem::new(format!("--allow {} is no folder", folder.display()))
+                    .hint("`--allow FOLDER`, or a URL like `s3://bucket/nightly`")
+                    .into());
+            }
+            allowed.push(real);
         }
         if args.allow.is_empty() {
             allowed.push(PathBuf::from("/"));

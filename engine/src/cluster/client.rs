@@ -186,7 +186,12 @@ impl Cluster {
                     return exec_err!("worker {worker} is of version {version:?}, and this is {VERSION}");
                 }
                 State::Refuses => {
-                    return exec_err!("worker {worker} refuses the token: TQ_TOKEN must be the same here and there");
+                    return match self.access.token {
+                        Some(_) => {
+                            exec_err!("worker {worker} refuses the token: TQ_TOKEN must be the same here and there")
+                        }
+                        None => exec_err!("worker {worker} wants a token, and TQ_TOKEN is not set here"),
+                    };
                 }
                 State::Silent(why) => silent.push(format!("worker {worker} {why}")),
             }
@@ -208,7 +213,7 @@ impl Cluster {
             if answering.is_empty() {
                 let silent = silent.join("; ");
                 return exec_err!(
-                    "no worker is left: {silent} (`tq cluster status` asks them, `--cluster off` does without)"
+                    "no worker is left: {silent} (`--cluster off`, at the prompt `\\cluster off`, does without)"
                 );
             }
             for text in silent {

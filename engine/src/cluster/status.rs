@@ -84,6 +84,8 @@ fn in_words(reason: &str) -> String {
             "CaUsedAsEndEntity",
             "shows the certificate of an authority (CA:TRUE): one for the worker, signed with it, is needed",
         ),
+        ("certificate expired", "shows a certificate that has expired"),
+        ("not valid yet", "shows a certificate that is not valid yet, by the clock of this machine"),
         ("NotValidForName", "shows a certificate for another name than the one that is asked"),
         ("not valid for name", "shows a certificate for another name than the one that is asked"),
         ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),

@@ -129,8 +129,16 @@ fn encrypting((certificates, key): &(Vec<u8>, Vec<u8>)) -> std::result::Result<S
 }
 
 /// Whether certificates and a key (PEM) belong together.
-pub fn can_show(identity: &(Vec<u8>, Vec<u8>)) -> bool {
-    encrypting(identity).is_ok()
+///
+/// # Errors
+/// They do not, or cannot be read: why.
+pub fn can_show(identity: &(Vec<u8>, Vec<u8>)) -> std::result::Result<(), String> {
+    let error = match encrypting(identity) {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    Err(causes.last().map_or_else(String::new, ToString::to_string))
 }
 
 /// A service that notes in a header where it was asked: a worker that listens everywhere has no name of its own.
@@ -329,7 +337,7 @@ impl Sessions {
             }
             return match path.exists() {
                 true => exec_err!("`{}` is no store; a worker reads nothing else", path.display()),
-                false => exec_err!("there is no store `{}` on this machine", path.display()),
+                false => exec_err!("it sees no store `{}`, which must be there under this path", path.display()),
             };
         };
         if let Some(allowed) = allowed {

@@ -280,14 +280,17 @@ impl ByLane {
         })
     }
 
-    /// The same in the order of the runs' names.
+    /// The same in the order of the runs' names, those of a run in the order of their texts, NULL last: whatever the order of the rows.
     pub fn lanes_by_run(&mut self, lanes: &Lanes, runs: &Runs) -> Vec<(usize, &mut [LaneSpan])> {
         let mut ranks = vec![0; runs.len()];
         for (rank, run) in runs.in_order().into_iter().enumerate() {
             ranks[run] = rank;
         }
         let mut all: Vec<_> = self.lanes().collect();
-        all.sort_by_key(|(lane, _)| ranks[lanes.lane(*lane).run]);
+        all.sort_by_cached_key(|(lane, _)| {
+            let Lane { run, word } = lanes.lane(*lane);
+            (ranks[run], word == NONE, if word == NONE { "" } else { lanes.words.text(word) })
+        });
         all
     }
 

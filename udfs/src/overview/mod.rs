@@ -29,7 +29,7 @@ use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, Nulls, Unfinished, extend_re
 use crate::overview::rows::{RowBin, SPAN_BYTES, TicksOfNames, rows_of};
 use crate::relation::call::{Call, Work};
 use crate::relation::parts::{InputPlan, Parts, Share};
-use crate::relation::rows::{Rows, Ties};
+use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction, RowOrder,
@@ -50,6 +50,8 @@ static PARAMETERS: [Parameter; 5] = [
             ColumnSpec::needed("finish", ColumnKind::Integer),
             ColumnSpec::optional("location", ColumnKind::Text),
             ColumnSpec::optional("name", ColumnKind::Text),
+            // Settles ties, as in `floating_row`.
+            ColumnSpec::optional("task", ColumnKind::Integer),
         ],
     }),
     Parameter::Option(OptionSpec { name: "bins", kind: OptionKind::Integer, default: Default::Integer(100) }),
@@ -149,7 +151,7 @@ impl RelationFunction for Overview {
             counts = counts.plus(of_lanes.counts);
             let mut ticks_of = TicksOfNames::new(names.texts.len());
             call.work.grow(bins * size_of::<RowBin>() + names.texts.len() * size_of::<i64>())?;
-            let mut found = Vec::new();
+            let (mut found, ties) = (Vec::new(), tasks.ties());
             for (lane, spans) in of_lanes.lanes_by_run(&lanes, &runs) {
                 call.work.check()?;
                 let run = lanes.lane(lane).run;
@@ -157,7 +159,7 @@ impl RelationFunction for Overview {
                 let Some(edges) = Edges::new(from, to, bins) else {
                     return exec_err!("overview: a bin of the window from {from} to {to} is longer than a BIGINT");
                 };
-                sort_lane(spans, &Ties::by_row());
+                sort_lane(spans, &ties);
                 let of_lane = spans.len() * SPAN_BYTES;
                 call.work.grow(of_lane)?;
                 let rows = rows_of(spans, |span| (names.of_row[span.row as usize], 0));
