@@ -264,11 +264,17 @@ impl Cluster {
             return plan.execute(0, Arc::clone(context));
         };
         parts.begin(&cut);
+        // What is said in a try that fails is of a part of the rows, and said again in the next one.
+        let said = Arc::new(Notes::default());
         let config = self.config(context.session_config(), workers)?.with_extension(Arc::new(parts.clone()));
-        let (plan, config) = in_stages(cut, config).await?;
-        let context = Arc::new(with_config(context, config, context.runtime_env()));
-        let rows = plan.execute(0, Arc::clone(&context))?;
-        collected(rows, &context, metrics).await
+        let (plan, config) = in_stages(cut, config.with_extension(Arc::clone(&said))).await?;
+        let of_try = Arc::new(with_config(context, config, context.runtime_env()));
+        let rows = plan.execute(0, Arc::clone(&of_try))?;
+        let rows = collected(rows, &of_try, metrics).await?;
+        if let Some(notes) = Notes::of(context) {
+            said.take_said().into_iter().for_each(|(function, said)| notes.say(function, said));
+        }
+        Ok(rows)
     }
 }
 
