@@ -7,7 +7,7 @@
 //! is left.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
@@ -124,6 +124,68 @@ impl fmt::Display for SessionPool {
     }
 }
 
+/// A memory pool of which somebody sees what is asked.
+#[derive(Debug)]
+pub(crate) struct ObservedPool<O> {
+    pub(crate) pool: Arc<dyn MemoryPool>,
+    pub(crate) observer: O,
+}
+
+/// Who sees what is asked of a pool.
+pub(crate) trait Observer: fmt::Debug + Send + Sync + 'static {
+    /// So many bytes are about to be asked for; an error refuses them.
+    fn ask(&self, bytes: usize) -> Result<()>;
+
+    /// So many bytes are taken, whether the pool has them or not.
+    fn take(&self, bytes: usize);
+
+    /// So many bytes come back, or were not there.
+    fn give_back(&self, bytes: usize);
+}
+
+impl<O: Observer> MemoryPool for ObservedPool<O> {
+    fn name(&self) -> &str {
+        self.pool.name()
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.pool.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.pool.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.observer.take(additional);
+        self.pool.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.pool.shrink(reservation, shrink);
+        self.observer.give_back(shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        self.observer.ask(additional)?;
+        self.pool.try_grow(reservation, additional).inspect_err(|_| self.observer.give_back(additional))
+    }
+
+    fn reserved(&self) -> usize {
+        self.pool.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.pool.memory_limit()
+    }
+}
+
+impl<O> fmt::Display for ObservedPool<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pool.fmt(f)
+    }
+}
+
 /// `ExternalSorter[0] asked for 12.0 MB and has 3.1 MB; 8.2 MB are left of --memory 256 MB`
 fn refusal(reservation: &MemoryReservation, additional: usize, left: usize, limit: usize) -> DataFusionError {
     let name = reservation.consumer().name();
@@ -147,7 +209,6 @@ pub(crate) fn megabytes(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn who_cannot_spill_takes_what_is_left_and_who_can_gets_a_share() {

@@ -161,6 +161,14 @@ impl Session {
         Session::from_runs(Vec::new(), options)
     }
 
+    /// As [`Session::open`], in a memory pool that other sessions have too, whose limit is that of all of them.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_within(pool: &Arc<SessionPool>, options: &OpenOptions) -> std::result::Result<Session, ImportError> {
+        Session::of(Vec::new(), options, Arc::clone(pool))
+    }
+
     /// As [`Session::open`], with runs that come from no file: made by [`RunBuilder::in_memory`](crate::trace::RunBuilder), or read
     /// by [`importers::import`](crate::importers::import()). They stand before those of the options' traces. Their identities become
     /// those of their place in the session, and their memory is asked from its pool.
@@ -168,7 +176,14 @@ impl Session {
     /// # Errors
     /// As [`Session::open`]; [`ImportError::Memory`] when the runs do not fit.
     pub fn from_runs(runs: Vec<NamedRun>, options: &OpenOptions) -> std::result::Result<Session, ImportError> {
-        let pool = Arc::new(SessionPool::new(options.memory_limit));
+        Session::of(runs, options, Arc::new(SessionPool::new(options.memory_limit)))
+    }
+
+    fn of(
+        runs: Vec<NamedRun>,
+        options: &OpenOptions,
+        pool: Arc<SessionPool>,
+    ) -> std::result::Result<Session, ImportError> {
         let limit = Arc::clone(&pool);
         let pool: Arc<dyn MemoryPool> = pool;
         let opened = open::open(runs, options, &pool)?;

@@ -223,16 +223,16 @@ fn queries_answer_the_same_from_workers() {
 fn saved_queries_answer_the_same_from_workers() {
     let (_folder, store) = folder();
     import(&store, MANY);
-    let (alone, joined) = sessions(MANY, &store, &[workers(4)]);
+    let (alone, joined) = sessions(MANY, &store, &COUNTS.map(workers));
     let mut answered = 0;
     for name in library::built_in_names() {
         let query = Library::default().find(name).unwrap().unwrap();
-        let unmet = |session| wait(query.unmet(session)).unwrap().is_empty();
-        assert_eq!(unmet(&joined[0]), unmet(&alone), "{name}");
-        if unmet(&alone) {
-            assert_eq!(saved(&joined[0], name), saved(&alone, name), "{name}");
-            answered += 1;
+        let has_answer = |session| wait(query.unmet(session)).unwrap().is_empty();
+        let expected = has_answer(&alone).then(|| saved(&alone, name));
+        for (session, count) in joined.iter().zip(COUNTS) {
+            assert_eq!(has_answer(session).then(|| saved(session, name)), expected, "{count} workers: {name}");
         }
+        answered += usize::from(expected.is_some());
     }
     assert!(answered > 100, "{answered} saved queries have an answer");
 }
@@ -242,14 +242,15 @@ fn saved_queries_answer_the_same_from_workers() {
 fn golden_queries_answer_the_same_beside_workers() {
     let (_folder, store) = folder();
     import(&store, "tfprof/wavefront_40.tfp");
-    let helpers = workers(2);
-    let session = || -> SessionContext {
-        let (_, mut joined) = sessions("golden", &store, std::slice::from_ref(&helpers));
-        let context = joined.remove(0).context().clone();
-        let catalog = context.catalog("tq").unwrap();
-        catalog.register_schema("golden", Arc::new(MemorySchemaProvider::new())).unwrap();
-        context.state_ref().write().config_mut().options_mut().catalog.default_schema = "golden".to_owned();
-        context
-    };
-    play(|file| run(file, false, Some("workers"), session));
+    for helpers in COUNTS.map(workers) {
+        let session = || -> SessionContext {
+            let (_, mut joined) = sessions("golden", &store, std::slice::from_ref(&helpers));
+            let context = joined.remove(0).context().clone();
+            let catalog = context.catalog("tq").unwrap();
+            catalog.register_schema("golden", Arc::new(MemorySchemaProvider::new())).unwrap();
+            context.state_ref().write().config_mut().options_mut().catalog.default_schema = "golden".to_owned();
+            context
+        };
+        play(|file| run(file, false, Some("workers"), session));
+    }
 }

@@ -137,7 +137,7 @@ fn functions_answer_the_same_on_any_number_of_threads() {
     let session = |threads| Session::open(&OpenOptions { threads, ..options(at(&store)) }).unwrap();
     let sessions: Vec<Session> = (1..=4).map(session).collect();
     let some = "(SELECT * FROM tasks WHERE start >= 0)";
-    for call in ["overview", "timeline", "gaps", "concurrency", "call_tree"] {
+    for call in ["overview", "timeline", "gaps", "concurrency", "call_tree", "floating_rows", "self_time"] {
         let sql = format!("SELECT * FROM {call}({some})");
         let (expected, _) = noted(&sessions[0], &sql).unwrap();
         assert!(!expected.is_empty(), "{call}");

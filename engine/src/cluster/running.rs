@@ -5,7 +5,6 @@
 //! way when the process has too much memory, and whoever asked is told why.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,13 +12,14 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::memory::{ObservedPool, Observer};
 use crate::sql::stop::Stop;
 
 /// Deep plans recurse.
@@ -217,7 +217,7 @@ impl Threads {
 
     /// The same memory pool, in which it is counted what this fragment has of it.
     pub(super) fn counted(&self, pool: &Arc<dyn MemoryPool>) -> Arc<dyn MemoryPool> {
-        Arc::new(OfFragment { pool: Arc::clone(pool), work: Arc::clone(&self.0) })
+        Arc::new(ObservedPool { pool: Arc::clone(pool), observer: Arc::clone(&self.0) })
     }
 
     /// The rows that `execute` gives, computed on these threads, which are kept until the last row was taken.
@@ -265,54 +265,18 @@ impl Drop for Threads {
     }
 }
 
-/// A memory pool as a fragment has it.
-#[derive(Debug)]
-struct OfFragment {
-    pool: Arc<dyn MemoryPool>,
-    work: Arc<Ended>,
-}
-
-impl fmt::Display for OfFragment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pool.fmt(f)
-    }
-}
-
-impl MemoryPool for OfFragment {
-    fn name(&self) -> &str {
-        self.pool.name()
-    }
-
-    fn register(&self, consumer: &MemoryConsumer) {
-        self.pool.register(consumer);
-    }
-
-    fn unregister(&self, consumer: &MemoryConsumer) {
-        self.pool.unregister(consumer);
-    }
-
-    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        self.pool.grow(reservation, additional);
-        self.work.bytes.fetch_add(additional, Ordering::Relaxed);
-    }
-
-    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        self.pool.shrink(reservation, shrink);
-        self.work.bytes.fetch_sub(shrink, Ordering::Relaxed);
-    }
-
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        self.pool.try_grow(reservation, additional)?;
-        self.work.bytes.fetch_add(additional, Ordering::Relaxed);
+impl Observer for Arc<Ended> {
+    fn ask(&self, bytes: usize) -> Result<()> {
+        self.take(bytes);
         Ok(())
     }
 
-    fn reserved(&self) -> usize {
-        self.pool.reserved()
+    fn take(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn memory_limit(&self) -> MemoryLimit {
-        self.pool.memory_limit()
+    fn give_back(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -322,7 +286,7 @@ mod tests {
 
     use datafusion::arrow::array::RecordBatch;
     use datafusion::arrow::datatypes::Schema;
-    use datafusion::execution::memory_pool::UnboundedMemoryPool;
+    use datafusion::execution::memory_pool::{MemoryConsumer, UnboundedMemoryPool};
     use datafusion::physical_plan::EmptyRecordBatchStream;
 
     use super::*;

@@ -34,6 +34,7 @@ use super::options::{Opened, TqOptions, apply_settings, ascii};
 use super::running::{Fragments, OnWorker};
 use super::{MESSAGE_BYTES, VERSION};
 use crate::error::ImportError;
+use crate::memory::SessionPool;
 use crate::options::{OpenOptions, TraceSpec};
 use crate::remote;
 use crate::secret;
@@ -62,7 +63,7 @@ pub struct Serving {
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// Folders (absolute, without links) and URLs below which stores are read; `None`: anywhere.
     pub allowed: Option<Vec<PathBuf>>,
-    /// Bytes for tables and queries of the store that was asked for last.
+    /// Bytes for the tables and queries of all stores together.
     pub memory_limit: usize,
     /// Where its work is counted, and of how many threads a query has.
     pub fragments: Arc<Fragments>,
@@ -85,9 +86,13 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         },
     };
     let fragments = Arc::clone(&serving.fragments);
-    let sessions =
-        Sessions { name, serving: serving.clone(), fragments: Arc::clone(&fragments), last: Mutex::new(None) };
-    let sessions = Arc::new(sessions);
+    let sessions = Arc::new(Sessions {
+        name,
+        pool: Arc::new(SessionPool::new(serving.memory_limit)),
+        serving: serving.clone(),
+        fragments: Arc::clone(&fragments),
+        last: Mutex::new(None),
+    });
     let worker = Worker::from_session_builder(move |asked: WorkerQueryContext| {
         let sessions = Arc::clone(&sessions);
         async move { sessions.state(asked).await }
@@ -237,6 +242,8 @@ struct Sessions {
     name: String,
     serving: Serving,
     fragments: Arc<Fragments>,
+    /// Of all stores: queries of one may run while another is asked.
+    pool: Arc<SessionPool>,
     last: Mutex<Option<(String, Arc<Mirror>)>>,
 }
 
@@ -300,7 +307,7 @@ impl Sessions {
             if let Some((_, mirror)) = last.filter(|(of, mirror)| *of == text && mirror.commits == commits) {
                 return Ok(mirror);
             }
-            let mirror = Arc::new(open(&opened, &sessions.serving, commits)?);
+            let mirror = Arc::new(open(&opened, &sessions, commits)?);
             *sessions.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, Arc::clone(&mirror)));
             Ok(mirror)
         });
@@ -364,7 +371,8 @@ fn of_store(error: &ImportError) -> DataFusionError {
     exec_datafusion_err!("{error}")
 }
 
-fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirror> {
+fn open(opened: &Opened, sessions: &Sessions, commits: Vec<Commit>) -> Result<Mirror> {
+    let serving = &sessions.serving;
     let mut options = OpenOptions::new(serving.memory_limit, serving.fragments.threads());
     let spec = |(name, path): &(Option<String>, String)| TraceSpec { name: name.clone(), path: path.into() };
     options.traces = opened.traces.iter().map(spec).collect();
@@ -374,7 +382,7 @@ fn open(opened: &Opened, serving: &Serving, commits: Vec<Commit>) -> Result<Mirr
     options.to = opened.slice.1.map(GivenTime::Ticks);
     options.max_value = opened.max_value;
     options.read_only = true;
-    let session = Session::open(&options).map_err(|error| of_store(&error))?;
+    let session = Session::open_within(&sessions.pool, &options).map_err(|error| of_store(&error))?;
     if session.tick().symbol() != opened.tick {
         return exec_err!(
             "{}: its ticks are {} there and {} here",

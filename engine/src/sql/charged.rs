@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -20,6 +19,7 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
 };
 use futures::StreamExt;
+use tq_udfs::relation::rows::bytes_of;
 
 use crate::sql::operators::{no_expressions, one_input, same_rows};
 
@@ -94,17 +94,9 @@ impl ExecutionPlan for ChargedExec {
         let schema = input.schema();
         let charged = input.map(move |batch| {
             let batch = batch?;
-            memory.try_grow(bytes(&batch).saturating_mul(COPIES))?;
+            memory.try_grow(bytes_of(&batch).saturating_mul(COPIES))?;
             Ok(batch)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, charged)))
     }
-}
-
-/// Bytes of the rows themselves: slices of tables share their buffers with the table, which is charged.
-fn bytes(batch: &RecordBatch) -> usize {
-    let column = |column: &datafusion::arrow::array::ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
-    };
-    batch.columns().iter().map(column).sum()
 }

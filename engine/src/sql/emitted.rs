@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -19,6 +19,7 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use datafusion::prelude::SessionConfig;
 
+use crate::memory::{ObservedPool, Observer};
 use crate::sql::operators::{no_expressions, one_input, same_rows};
 
 /// Bytes that are made of each that is kept.
@@ -91,68 +92,33 @@ impl ExecutionPlan for EmittedExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let pool = context.memory_pool();
-        let pool = match (self.side, (pool.as_ref() as &dyn Any).downcast_ref::<PoolOfLists>()) {
+        let pool = match (self.side, (pool.as_ref() as &dyn Any).downcast_ref::<ObservedPool<Copied>>()) {
             (Side::Above, _) => {
-                let emitted = MemoryConsumer::new("array_agg").register(pool);
-                Arc::new(PoolOfLists { pool: Arc::clone(pool), emitted }) as Arc<dyn MemoryPool>
+                let observer = Copied(MemoryConsumer::new("array_agg").register(pool));
+                Arc::new(ObservedPool { pool: Arc::clone(pool), observer }) as Arc<dyn MemoryPool>
             }
-            (Side::Below, Some(of_lists)) => Arc::clone(&of_lists.pool),
+            (Side::Below, Some(observed)) => Arc::clone(&observed.pool),
             (Side::Below, None) => Arc::clone(pool),
         };
         self.input.execute(partition, Arc::new(with_pool(&context, pool)))
     }
 }
 
-/// A pool that is asked for copies of what an operator asks for.
+/// The copies of what an operator asks for.
 #[derive(Debug)]
-struct PoolOfLists {
-    pool: Arc<dyn MemoryPool>,
-    /// The copies.
-    emitted: MemoryReservation,
-}
+struct Copied(MemoryReservation);
 
-impl fmt::Display for PoolOfLists {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pool.fmt(f)
-    }
-}
-
-impl MemoryPool for PoolOfLists {
-    fn name(&self) -> &str {
-        self.pool.name()
+impl Observer for Copied {
+    fn ask(&self, bytes: usize) -> Result<()> {
+        self.0.try_grow(bytes.saturating_mul(COPIES))
     }
 
-    fn register(&self, consumer: &MemoryConsumer) {
-        self.pool.register(consumer);
+    fn take(&self, bytes: usize) {
+        self.0.grow(bytes.saturating_mul(COPIES));
     }
 
-    fn unregister(&self, consumer: &MemoryConsumer) {
-        self.pool.unregister(consumer);
-    }
-
-    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        self.emitted.grow(additional.saturating_mul(COPIES));
-        self.pool.grow(reservation, additional);
-    }
-
-    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        self.emitted.shrink(shrink.saturating_mul(COPIES));
-        self.pool.shrink(reservation, shrink);
-    }
-
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        self.emitted.try_grow(additional.saturating_mul(COPIES))?;
-        self.pool
-            .try_grow(reservation, additional)
-            .inspect_err(|_| self.emitted.shrink(additional.saturating_mul(COPIES)))
-    }
-
-    fn reserved(&self) -> usize {
-        self.pool.reserved()
-    }
-
-    fn memory_limit(&self) -> MemoryLimit {
-        self.pool.memory_limit()
+    fn give_back(&self, bytes: usize) {
+        self.0.shrink(bytes.saturating_mul(COPIES));
     }
 }
 

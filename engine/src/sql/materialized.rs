@@ -40,9 +40,9 @@ use futures::future::{BoxFuture, Shared};
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
+use tq_udfs::relation::rows::bytes_of;
 
 use crate::sql::operators::{no_expressions, no_inputs};
-use crate::sql::order::waiting::bytes_of;
 use crate::sql::random::draws;
 
 /// Behind the name of what is computed once, and before a number of its own.

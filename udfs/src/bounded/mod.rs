@@ -3,13 +3,14 @@
 //! [`Bounds::wrap`] wraps a DataFusion function in a `Bounded` one with the same name, types and results. Before the
 //! function runs, `sizes` computes from the arguments an upper bound on the bytes of each row, and a row of more than
 //! [`Bounds::max_value`] is an error. A batch whose rows may be large in total is computed in slices, and the bytes of
-//! each slice are reserved in the memory pool first, so that nothing is built that the pool would refuse. This also holds
-//! while a query is planned: the optimiser computes `repeat('x', 1000000000)` before any operator has asked a pool for
+//! each slice are reserved in the memory pool first, so that nothing is built that the pool would refuse; they stay reserved
+//! as long as somebody has the answer (`held`). This also holds while a query is planned: the optimiser computes `repeat('x', 1000000000)` before any operator has asked a pool for
 //! anything.
 //!
 //! Functions whose result is at most a small multiple of their arguments (`upper`, `translate`) are checked afterwards.
 
 mod concat;
+mod held;
 mod sizes;
 
 use std::hash::{Hash, Hasher};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion_common::{DataFusionError, Result};
-use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::{
@@ -29,6 +30,7 @@ use datafusion_expr::{
 use crate::wrapped::of_wrapped;
 
 pub use concat::ConcatOperator;
+use held::held;
 use sizes::{Growth, value_bytes};
 
 /// Bytes of a value unless something else is asked for (`--max-value`).
@@ -118,17 +120,17 @@ impl Bounded {
     /// Computes the rows in slices, and reserves each in the pool before it is computed.
     fn in_slices(&self, args: &ScalarFunctionArgs, sizes: &[u64]) -> Result<ColumnarValue> {
         let name = self.function.name();
-        let memory = MemoryConsumer::new(format!("texts and lists of {name}")).register(&self.bounds.pool);
+        let memory = self.memory();
         let narrow = has_narrow_offsets(args.return_field.data_type());
         let mut made: Vec<ArrayRef> = Vec::new();
-        let (mut from, mut held) = (0, 0_u64);
+        let (mut from, mut made_bytes) = (0, 0_u64);
         while from < sizes.len() {
             let (mut to, mut bytes) = (from, 0_u64);
             while to < sizes.len() && (to == from || bytes.saturating_add(sizes[to]) <= SMALL) {
                 bytes = bytes.saturating_add(sizes[to]);
                 to += 1;
             }
-            let asked = usize::try_from(held.saturating_add(bytes)).unwrap_or(usize::MAX);
+            let asked = usize::try_from(made_bytes.saturating_add(bytes)).unwrap_or(usize::MAX);
             memory.try_resize(asked)?;
             let rows = to - from;
             let slice = |arg: &ColumnarValue| match arg {
@@ -143,8 +145,8 @@ impl Bounded {
                 config_options: Arc::clone(&args.config_options),
             };
             let answer = self.function.invoke_with_args(args)?.into_array(rows)?;
-            held += answer.get_array_memory_size() as u64;
-            if narrow && held > i32::MAX as u64 {
+            made_bytes += answer.get_array_memory_size() as u64;
+            if narrow && made_bytes > i32::MAX as u64 {
                 return Err(DataFusionError::ResourcesExhausted(format!(
                     "`{name}` would make more than 2 GB of the {} rows of a batch",
                     sizes.len()
@@ -154,12 +156,31 @@ impl Bounded {
             from = to;
         }
         if let [one] = made.as_slice() {
-            return Ok(ColumnarValue::Array(Arc::clone(one)));
+            return Ok(ColumnarValue::Array(held(one, memory)?));
         }
-        // The slices and what they become are there at the same time.
-        memory.try_resize(usize::try_from(held.saturating_mul(2)).unwrap_or(usize::MAX))?;
+        // The slices and what they become are there at the same time; afterwards that, and what the operator above makes of it: a filter
+        // and a sort copy rows.
+        memory.try_resize(usize::try_from(made_bytes.saturating_mul(2)).unwrap_or(usize::MAX))?;
         let parts: Vec<&dyn Array> = made.iter().map(AsRef::as_ref).collect();
-        Ok(ColumnarValue::Array(arrow::compute::concat(&parts)?))
+        Ok(ColumnarValue::Array(held(&arrow::compute::concat(&parts)?, memory)?))
+    }
+
+    /// None yet of the memory pool.
+    fn memory(&self) -> MemoryReservation {
+        MemoryConsumer::new(format!("texts and lists of {}", self.name())).register(&self.bounds.pool)
+    }
+
+    /// An answer whose size was not known before, asked of the pool if it is large.
+    fn counted(&self, answer: ColumnarValue) -> Result<ColumnarValue> {
+        let ColumnarValue::Array(array) = &answer else { return Ok(answer) };
+        let bytes = array.get_buffer_memory_size();
+        // Views and lists may be those of the argument.
+        if bytes as u64 <= SMALL || !matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8) {
+            return Ok(answer);
+        }
+        let memory = self.memory();
+        memory.try_grow(bytes)?;
+        Ok(ColumnarValue::Array(held(array, memory)?))
     }
 
     fn check_answer(&self, answer: &ColumnarValue) -> Result<()> {
@@ -186,14 +207,14 @@ impl ScalarUDFImpl for Bounded {
         let Some(sizes) = self.growth.sizes(&args.args, args.number_rows)? else {
             let answer = self.function.invoke_with_args(args)?;
             self.check_answer(&answer)?;
-            return Ok(answer);
+            return self.counted(answer);
         };
         self.bounds.check(sizes.iter().copied().max().unwrap_or(0), self.function.name())?;
         let all = sizes.iter().fold(0_u64, |all, size| all.saturating_add(*size));
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         if all <= SMALL || is_constant {
             // One value, or little: no batch of it is built.
-            let memory = MemoryConsumer::new(format!("texts and lists of {}", self.name())).register(&self.bounds.pool);
+            let memory = self.memory();
             let asked = if is_constant { sizes.first().copied().unwrap_or(0) } else { all };
             if asked > SMALL / 4 {
                 memory.try_grow(usize::try_from(asked).unwrap_or(usize::MAX))?;

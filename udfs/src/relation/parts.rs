@@ -22,10 +22,10 @@ use datafusion_physical_plan::SpillManager;
 use crate::graph::NONE;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
-use crate::relation::is_text;
 use crate::relation::rows::{Role, Rows, by_first_row};
 use crate::relation::runs::{Runs, Stretch};
 use crate::relation::stored::{Disk, Written};
+use crate::relation::{OrderOfRuns, is_text};
 
 /// Into how many parts rows are divided on disk.
 pub(super) const PARTS: usize = 64;
@@ -160,7 +160,9 @@ impl Parts {
                 })?,
             };
             let role = if place == 0 { Role::First } else { Role::Other };
-            inputs.push(Rows::of(by_first_row(batches), input.has_runs, 0, role, runs, call.name())?);
+            let rows = Rows::of(by_first_row(batches), input.has_runs, 0, role, runs, call.name())?;
+            let is_handed_on = role == Role::First && call.function.order_of_runs() == OrderOfRuns::Rows;
+            inputs.push(if is_handed_on { rows.in_order_of_tasks(runs, call)? } else { rows });
         }
         Ok(inputs)
     }

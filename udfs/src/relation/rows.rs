@@ -105,6 +105,41 @@ impl Rows {
         Ok(rows)
     }
 
+    /// The same rows in the order of their tasks, run by run, whatever it was: where threads filter the batches of a table, each hands on
+    /// rows from all over it. As they are where a task is NULL or is no column, and where memory has no room for copies.
+    pub(crate) fn in_order_of_tasks(self, runs: &mut Runs, call: &mut Call) -> Result<Rows> {
+        let has_all =
+            |batch: &RowBatch| batch.batch.column_by_name("task").is_some_and(|tasks| tasks.null_count() == 0);
+        if self.tasks_ascend || !self.batches.iter().all(has_all) {
+            return Ok(self);
+        }
+        let Some(tasks) = self.integers("task") else { return Ok(self) };
+        let bytes: usize = self.batches.iter().map(|batch| bytes_of(&batch.batch)).sum();
+        if call.work.grow(bytes + self.len() * size_of::<(i64, usize, i64, u32)>()).is_err() {
+            return Ok(self);
+        }
+        let mut first_of_run = vec![i64::MAX; runs.len()];
+        let mut order = Vec::with_capacity(self.len());
+        for (number, batch) in self.batches.iter().enumerate() {
+            for stretch in &batch.stretches {
+                let run = stretch.run.unwrap_or_default();
+                for row in stretch.rows.clone() {
+                    let row = (batch.first + row) as u32;
+                    let task = tasks.get_near(row, number).unwrap_or(i64::MAX);
+                    first_of_run[run] = first_of_run[run].min(task);
+                    order.push((run, task, row));
+                }
+            }
+        }
+        call.work.check()?;
+        // Numbers of runs are those of their first rows, which depend on the threads.
+        order.sort_unstable_by_key(|(run, task, row)| (first_of_run[*run], *run, *task, *row));
+        let order: Vec<u32> = order.into_iter().map(|(_, _, row)| row).collect();
+        let batches = order.chunks(call.batch_rows()).map(|rows| self.taken(rows));
+        let batches = batches.filter_map(Result::transpose).collect::<Result<_>>()?;
+        Rows::of(batches, self.has_runs, self.left_out, Role::First, runs, call.name())
+    }
+
     /// The next rows of an input whose lanes are walked over, after those that wait for them, and whether they are the last ones.
     pub(crate) fn next_chunk(
         call: &mut Call,
@@ -245,6 +280,16 @@ impl Rows {
 pub(super) fn by_first_row(mut batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
     batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
     batches
+}
+
+/// The bytes of a batch's own rows. Words of a dictionary are shared by the batches of a table.
+pub fn bytes_of(batch: &RecordBatch) -> usize {
+    let of_column = |column: &dyn Array| match column.data_type() {
+        DataType::Dictionary(..) => column.as_any_dictionary().keys().to_data().get_slice_memory_size(),
+        _ => column.to_data().get_slice_memory_size(),
+    };
+    let bytes = |column: &dyn Array| of_column(column).unwrap_or_else(|_| column.get_array_memory_size());
+    batch.columns().iter().map(|column| bytes(column.as_ref())).sum()
 }
 
 fn first_value(batch: &RecordBatch, name: &str) -> Option<i64> {

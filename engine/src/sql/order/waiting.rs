@@ -16,10 +16,10 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
+use tq_udfs::relation::rows::bytes_of;
 
 /// How far a source may be ahead of its readers. Tests have little, so that sources wait for each other.
 pub(super) const AHEAD_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
@@ -250,14 +250,4 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.sources.iter().for_each(|source| source.leave(self.number));
     }
-}
-
-/// The bytes of a batch's own rows. Words of a dictionary are shared by the batches of a table.
-pub(in crate::sql) fn bytes_of(batch: &RecordBatch) -> usize {
-    let of_column = |column: &dyn Array| match column.data_type() {
-        DataType::Dictionary(..) => column.as_any_dictionary().keys().to_data().get_slice_memory_size(),
-        _ => column.to_data().get_slice_memory_size(),
-    };
-    let bytes = |column: &dyn Array| of_column(column).unwrap_or_else(|_| column.get_array_memory_size());
-    batch.columns().iter().map(|column| bytes(column.as_ref())).sum()
 }
