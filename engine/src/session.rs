@@ -52,7 +52,8 @@ use crate::tables::{
 };
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
-use crate::trace::{Later, NamedRun, ROWS_PER_BATCH, Run, RunColumn, Slice, Stat, in_order, one_column, temporary};
+use crate::trace::temporary::SpillFolder;
+use crate::trace::{Later, NamedRun, ROWS_PER_BATCH, Run, RunColumn, Slice, Stat, in_order, one_column};
 use crate::{figures, perfetto};
 
 /// Tables, functions and SQL over the opened traces.
@@ -372,8 +373,8 @@ impl Session {
         }
         let bounds = Arc::new(Bounds::new(max_value, Arc::clone(&pool)));
         let pool_of_arguments = Arc::clone(&pool);
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
-        temporary::register_spills(Arc::downgrade(&runtime.disk_manager));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool);
+        let runtime = runtime.with_disk_manager_builder(SpillFolder::manager()).build_arc()?;
         let mut config = SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(threads)

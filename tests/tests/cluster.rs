@@ -8,13 +8,13 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use datafusion::catalog::MemorySchemaProvider;
 use datafusion::prelude::SessionContext;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tq_engine::cluster::{Address, Fragments, Serving, Workers, join, serve};
 use tq_engine::open::OpenOptions;
 use tq_engine::queries::{Library, library};
 use tq_engine::session::Session;
 use tq_engine::tables::TABLES;
-use tq_tests::{two_threads, wait};
+use tq_tests::wait;
 
 use crate::slt::{play, run};
 use crate::store::{CONDITIONS, FIXTURES, at, bag, folder, import, noted, options, saved};
@@ -67,8 +67,11 @@ const QUERIES: [&str; 36] = [
     "SELECT * FROM compare_runs(base => 'wavefront_40', new => 'fib_36')",
 ];
 
-/// Where workers run; they end with the tests.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| two_threads().unwrap());
+/// Where workers run; they end with the tests. As many threads as a worker has to talk, or unoptimised planning keeps all of them from answering.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let threads = Builder::new_multi_thread().worker_threads(8).thread_stack_size(8 << 20).enable_all().build();
+    threads.unwrap()
+});
 
 /// So many workers, who do the smallest parts.
 fn workers(count: usize) -> Workers {
@@ -166,7 +169,7 @@ fn compare(traces: &str, helpers: &[Workers]) {
 fn functions_give_their_rows_in_the_same_order_and_say_the_same() {
     let (_folder, store) = folder();
     import(&store, MANY);
-    let (alone, joined) = sessions(MANY, &store, &[workers(2), workers(4)]);
+    let (alone, joined) = sessions(MANY, &store, &COUNTS.map(workers));
     let functions = alone.relation_functions().into_iter().map(|function| format!("{}()", function.name()));
     let mut said = 0;
     for relation in functions.chain(["tasks".to_owned(), "links".to_owned()]) {

@@ -23,6 +23,7 @@ mod with {
 
     use crate::args::{ClusterArgs, ClusterCommand, StatusArgs, WorkerArgs};
     use crate::errors::{Failure, Problem};
+    use crate::format::Format;
     use crate::output::{self, print};
     use crate::terminal::note;
     use crate::workers::{
@@ -32,6 +33,8 @@ mod with {
 
     /// Deep plans recurse.
     const STACK_BYTES: usize = 256 << 20;
+    /// Threads of a worker that talk to clients. Large plans take some of them for a while, and others say meanwhile that the worker is there.
+    const TALKING: usize = 8;
 
     pub(crate) fn run(args: &ClusterArgs) -> Result<(), Failure> {
         match &args.command {
@@ -82,7 +85,9 @@ mod with {
             Some(worker.work.as_ref()?.iter().map(told).collect::<Vec<_>>().join(", "))
         });
         let memory = found.iter().map(|worker| worker.memory.and_then(|bytes| i64::try_from(bytes).ok()));
-        let columns: [(&str, ArrayRef); 6] = [
+        let reasons = found.iter().map(why_no_help);
+        let format = output::choose(args.format, None)?;
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
             ("worker", Arc::new(StringArray::from_iter_values(found.iter().map(|worker| &worker.address)))),
             ("state", Arc::new(StringArray::from_iter_values(states))),
             ("version", Arc::new(StringArray::from_iter(versions))),
@@ -90,8 +95,11 @@ mod with {
             ("memory_bytes", Arc::new(Int64Array::from_iter(memory))),
             ("running", Arc::new(StringArray::from_iter(running))),
         ];
-        output::write_table(&RecordBatch::try_from_iter(columns)?, output::choose(args.format, None)?, None)?;
-        // Beside the table, which a narrow terminal cuts.
+        // A terminal may be narrow: people read it below the table.
+        if format != Format::Table {
+            columns.push(("reason", Arc::new(StringArray::from_iter(reasons))));
+        }
+        output::write_table(&RecordBatch::try_from_iter(columns)?, format, None)?;
         found.iter().filter_map(why_no_help).for_each(|why| note(&why));
         match found.iter().all(|worker| worker.state == State::Ready) {
             true => Ok(()),
@@ -138,7 +146,7 @@ mod with {
         memory::over(serving.memory_limit);
         memory::from_few_arenas(threads);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(threads.max(2))
+            .worker_threads(TALKING)
             .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()

@@ -30,7 +30,7 @@ use tq_udfs::relation::notes::{Notes, Said};
 
 use super::running::{OnWorker, Threads};
 use crate::sql::elsewhere::{PARTS, PARTS_DONE};
-use crate::sql::emitted::{with_charged_lists, with_pool};
+use crate::sql::emitted::{with_charged_values, with_pool};
 use crate::sql::numbered::with_numbered_groups;
 use crate::sql::operators::{no_expressions, one_input};
 use crate::sql::stop::with_stoppable_scans;
@@ -129,7 +129,7 @@ impl OfTask {
                 let threads = worker.threads()?;
                 // They were left as words, whose numbers are those of one process.
                 let plan = with_numbered_groups(Arc::clone(input))?;
-                let plan = with_charged_lists(with_stoppable_scans(plan, &threads.stop())?)?;
+                let plan = with_charged_values(with_stoppable_scans(plan, &threads.stop())?)?;
                 (threads, plan)
             }
         };

@@ -23,7 +23,7 @@ use datafusion::prelude::{DataFrame, SessionContext};
 use futures::stream::{AbortHandle, AbortRegistration, Abortable, Stream, StreamExt, TryStreamExt};
 use tq_udfs::relation::notes::{Note, Notes};
 
-use super::emitted::with_charged_lists;
+use super::emitted::with_charged_values;
 use super::stop::{Stop, stoppable};
 use super::{SqlError, Statement, plan, stale};
 
@@ -153,7 +153,7 @@ impl Query {
             Some(stop) => Arc::new(move || own.is_cancelled() || stop()),
             None => Arc::new(move || own.is_cancelled()),
         };
-        let plan = with_charged_lists(stoppable(plan, &stop).map_err(worded)?).map_err(worded)?;
+        let plan = with_charged_values(stoppable(plan, &stop).map_err(worded)?).map_err(worded)?;
         let rows = execute_stream(Arc::clone(&plan), task).map_err(worded)?;
         Ok(Rows { rows: Some(Abortable::new(rows, told)), plan, about, canceller })
     }

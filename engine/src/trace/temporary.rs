@@ -1,38 +1,37 @@
-//! Temporary copies of files, removed however the process ends.
+//! Temporary files, removed however the process ends.
 //!
-//! Libraries that insist on a file get a copy in a folder of its own, which is removed when its [`TemporaryFolder`] is dropped. A
-//! process that a signal ends drops nothing, so all folders are in a list, which [`remove_all`] removes. A killed process
-//! (SIGKILL) runs no code at all: its folders are locked while it lives, and whoever makes the next copy removes those that nobody
-//! holds.
+//! Libraries that insist on a file get a copy in a folder of its own, which is removed when its [`TemporaryFolder`] is dropped; so do queries
+//! that write what has no room in memory ([`SpillFolder`]). A process that a signal ends drops nothing, so all folders are in a list, which
+//! [`remove_all`] removes. A killed process (SIGKILL) runs no code at all: its folders are locked while it lives, and whoever makes the next
+//! one removes those that nobody holds.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use datafusion::execution::disk_manager::DiskManager;
+use bytes::Bytes;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::{SpillFile, SpillWriter, TempFileFactory};
+use futures::Stream;
 use tempfile::TempDir;
 
 use crate::error::{ImportError, io_reason};
 
 /// How the folders begin.
-const PREFIX: &str = "tq-copy-";
+const PREFIX: &str = "tq-temporary-";
 /// The file in a folder that its owner has locked.
 const LOCK: &str = "lock";
 /// A folder without a lock is one that was just made, unless it is older than this.
 const YOUNG: Duration = Duration::from_secs(3600);
 
 /// What is to be removed when the process ends.
-static PRESENT: Mutex<Present> = Mutex::new(Present { paths: Vec::new(), spilled: Vec::new() });
+static PRESENT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-struct Present {
-    paths: Vec<PathBuf>,
-    /// What queries wrote to disk for lack of memory; the folder is made when it is needed.
-    spilled: Vec<Weak<DiskManager>>,
-}
-
-/// A folder for temporary copies; dropping it removes it.
+/// A folder for temporary files; dropping it removes it.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     folder: TempDir,
@@ -82,7 +81,7 @@ pub struct Registered(PathBuf);
 impl Registered {
     /// Registers a path: from now on it is removed if a signal ends the process.
     pub fn new(path: &Path) -> Registered {
-        present().paths.push(path.to_owned());
+        present().push(path.to_owned());
         Registered(path.to_owned())
     }
 }
@@ -90,17 +89,63 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut present = present();
-        if let Some(place) = present.paths.iter().position(|path| *path == self.0) {
-            present.paths.swap_remove(place);
+        if let Some(place) = present.iter().position(|path| *path == self.0) {
+            present.swap_remove(place);
         }
     }
 }
 
-/// What this writes to disk is removed too.
-pub(crate) fn register_spills(manager: Weak<DiskManager>) {
-    let mut present = present();
-    present.spilled.retain(|manager| manager.strong_count() > 0);
-    present.spilled.push(manager);
+/// Where the queries of a session write what has no room in memory: a folder that is made with the first file.
+#[derive(Default)]
+pub(crate) struct SpillFolder(Mutex<Option<(Arc<TemporaryFolder>, Arc<DiskManager>)>>);
+
+impl SpillFolder {
+    /// What makes files in such a folder.
+    pub(crate) fn manager() -> DiskManagerBuilder {
+        DiskManager::builder().with_mode(DiskManagerMode::Custom(Arc::new(SpillFolder::default())))
+    }
+
+    fn folder(&self) -> Result<(Arc<TemporaryFolder>, Arc<DiskManager>)> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made {
+            return Ok(made.clone());
+        }
+        let folder = TemporaryFolder::new().map_err(DataFusionError::IoError)?;
+        let mode = DiskManagerMode::Directories(vec![folder.folder.path().to_owned()]);
+        let manager = DiskManager::builder().with_mode(mode).build()?;
+        Ok(made.insert((Arc::new(folder), Arc::new(manager))).clone())
+    }
+}
+
+impl TempFileFactory for SpillFolder {
+    fn create_temp_file(&self, description: &str) -> Result<Arc<dyn SpillFile>> {
+        let (folder, manager) = self.folder()?;
+        Ok(Arc::new(Spilled { file: manager.create_tmp_file(description)?, _folder: folder }))
+    }
+}
+
+/// A file, and its folder as long as somebody has the file.
+struct Spilled {
+    file: Arc<dyn SpillFile>,
+    _folder: Arc<TemporaryFolder>,
+}
+
+impl SpillFile for Spilled {
+    fn path(&self) -> Option<&Path> {
+        self.file.path()
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.file.size()
+    }
+
+    fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
+        self.file.read_stream()
+    }
+
+    fn open_writer(&self) -> Result<Box<dyn SpillWriter>> {
+        self.file.open_writer()
+    }
 }
 
 /// Removes everything temporary, before the process exits without unwinding. A thread that tries to create something
@@ -110,9 +155,7 @@ pub fn remove_all() {
     const REMOVALS: usize = 100;
 
     let mut present = present();
-    let spilled = present.spilled.drain(..).filter_map(|manager| manager.upgrade());
-    let spilled: Vec<PathBuf> = spilled.flat_map(|manager| manager.temp_dir_paths()).collect();
-    for path in present.paths.drain(..).chain(spilled) {
+    for path in present.drain(..) {
         // Sorts on other threads may still begin files in it. What cannot be removed is left; there is no way to report it.
         for _ in 0..REMOVALS {
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -146,7 +189,7 @@ fn is_abandoned(folder: &Path) -> bool {
     }
 }
 
-fn present() -> MutexGuard<'static, Present> {
+fn present() -> MutexGuard<'static, Vec<PathBuf>> {
     PRESENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,12 +214,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_spilled_outlives_its_session_and_goes_with_the_last_file() {
+        let spills = Arc::new(SpillFolder::manager().build().expect("a manager"));
+        let files = [(); 2].map(|()| spills.create_tmp_file("a sort").expect("a file"));
+        let [folder, same] = files
+            .each_ref()
+            .map(|file| file.path().and_then(Path::parent).and_then(Path::parent).expect("two folders").to_owned());
+        assert!(folder == same && present().contains(&folder));
+        drop(spills);
+        let mut writer = files[1].open_writer().expect("the file is there");
+        std::io::Write::write_all(&mut writer, b"rows").expect("there is room");
+        drop((writer, files));
+        assert!(!folder.exists() && !present().contains(&folder));
+    }
+
+    #[test]
     fn a_folder_goes_with_its_owner() {
         let folder = TemporaryFolder::new().expect("a folder");
         let file = folder.file("copy");
         fs::write(&file, "x").expect("a file");
-        assert!(present().paths.iter().any(|path| file.starts_with(path)));
+        assert!(present().iter().any(|path| file.starts_with(path)));
         drop(folder);
-        assert!(!file.exists() && !present().paths.iter().any(|path| file.starts_with(path)));
+        assert!(!file.exists() && !present().iter().any(|path| file.starts_with(path)));
     }
 }

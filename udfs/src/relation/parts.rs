@@ -161,8 +161,8 @@ impl Parts {
             };
             let role = if place == 0 { Role::First } else { Role::Other };
             let rows = Rows::of(by_first_row(batches), input.has_runs, 0, role, runs, call.name())?;
-            let is_handed_on = role == Role::First && call.function.order_of_runs() == OrderOfRuns::Rows;
-            inputs.push(if is_handed_on { rows.in_order_of_tasks(runs, call)? } else { rows });
+            let is_handed_on = call.function.order_of_runs() == OrderOfRuns::Rows;
+            inputs.push(if is_handed_on { rows.in_order_of_tasks(role, runs, call)? } else { rows });
         }
         Ok(inputs)
     }

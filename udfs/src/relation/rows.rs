@@ -107,7 +107,7 @@ impl Rows {
 
     /// The same rows in the order of their tasks, run by run, whatever it was: where threads filter the batches of a table, each hands on
     /// rows from all over it. As they are where a task is NULL or is no column, and where memory has no room for copies.
-    pub(crate) fn in_order_of_tasks(self, runs: &mut Runs, call: &mut Call) -> Result<Rows> {
+    pub(crate) fn in_order_of_tasks(self, role: Role, runs: &mut Runs, call: &mut Call) -> Result<Rows> {
         let has_all =
             |batch: &RowBatch| batch.batch.column_by_name("task").is_some_and(|tasks| tasks.null_count() == 0);
         if self.tasks_ascend || !self.batches.iter().all(has_all) {
@@ -118,11 +118,12 @@ impl Rows {
         if call.work.grow(bytes + self.len() * size_of::<(i64, usize, i64, u32)>()).is_err() {
             return Ok(self);
         }
-        let mut first_of_run = vec![i64::MAX; runs.len()];
+        let mut first_of_run = vec![i64::MAX; runs.len().max(1)];
         let mut order = Vec::with_capacity(self.len());
         for (number, batch) in self.batches.iter().enumerate() {
             for stretch in &batch.stretches {
-                let run = stretch.run.unwrap_or_default();
+                // Those of no run and of every run stand among those of the first one: nobody compares them.
+                let run = stretch.run.filter(|run| *run < runs.len()).unwrap_or_default();
                 for row in stretch.rows.clone() {
                     let row = (batch.first + row) as u32;
                     let task = tasks.get_near(row, number).unwrap_or(i64::MAX);
@@ -137,7 +138,7 @@ impl Rows {
         let order: Vec<u32> = order.into_iter().map(|(_, _, row)| row).collect();
         let batches = order.chunks(call.batch_rows()).map(|rows| self.taken(rows));
         let batches = batches.filter_map(Result::transpose).collect::<Result<_>>()?;
-        Rows::of(batches, self.has_runs, self.left_out, Role::First, runs, call.name())
+        Rows::of(batches, self.has_runs, self.left_out, role, runs, call.name())
     }
 
     /// The next rows of an input whose lanes are walked over, after those that wait for them, and whether they are the last ones.

@@ -191,14 +191,16 @@ fn in_order(plan: Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Arc<dyn Execu
         *probe = gathered(Arc::clone(probe))?;
     }
     if let Some(relation) = plan.downcast_ref::<RelationExec>() {
-        // Its functions give the same answer whatever the order of their rows, and it reads the partitions itself.
-        children = relation
-            .children()
-            .into_iter()
-            .zip(children)
-            .map(|(before, after)| as_they_arrive(before, after))
-            .collect();
-        if !is_seen {
+        // Its functions give the same answer whatever the order of rows that have a number, and it reads the partitions itself.
+        if has_numbers(relation) {
+            children = relation
+                .children()
+                .into_iter()
+                .zip(children)
+                .map(|(before, after)| as_they_arrive(before, after))
+                .collect();
+        }
+        if !is_seen && has_numbers(relation) {
             return lanes::call_of(relation, children);
         }
     }
@@ -233,10 +235,21 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
         // Rows that are dealt out by turns lose their order here, unless `dealt` leaves that away.
         return is_seen && matches!(repartition.partitioning(), Partitioning::RoundRobinBatch(_));
     }
-    if plan.is::<SortExec>() || plan.is::<SortPreservingMergeExec>() || plan.is::<RelationExec>() {
+    if let Some(relation) = plan.downcast_ref::<RelationExec>() {
+        return !has_numbers(relation);
+    }
+    if plan.is::<SortExec>() || plan.is::<SortPreservingMergeExec>() {
         return false;
     }
     is_seen
+}
+
+/// Whether the rows of all inputs have what settles their ties. Of tasks without the column `task`, the first one counts as the smaller.
+fn has_numbers(relation: &RelationExec) -> bool {
+    let specs = relation.call().function.inputs().into_iter();
+    specs.zip(relation.children()).all(|(spec, input)| {
+        spec.columns.iter().all(|column| column.name != "task") || input.schema().index_of("task").is_ok()
+    })
 }
 
 /// The plan of rows whose order does not matter: scans of a store need not bring them into the order of the trace. Looks for scans below
