@@ -3,8 +3,8 @@
 //! When the groups are done, or are written to disk since memory is short, all of them become arrays, which are sorted, at once and without
 //! looking around (DataFusion 55.2). `array_agg` keeps batches and, for each row, its group and place, and makes a pair of places for each row,
 //! and a copy of all values; `string_agg` and `first_value` make a value of each group and an array of all values. The first half of an
-//! aggregate copies texts that are keys, too, and holds them until they are taken; the second half asks for that by itself. Nobody can stop it. So a plan is executed with an [`EmittedExec`] around such an aggregate: the pool that it
-//! sees charges for that beforehand, and it spills or is refused while that can be done. The [`EmittedExec`] below it gives its input the pool
+//! aggregate copies texts that are keys, too, and holds them until they are taken; the second half asks for that by itself. Nobody can stop it. So a plan is executed with an `EmittedExec` around such an aggregate: the pool that it
+//! sees charges for that beforehand, and it spills or is refused while that can be done. The `EmittedExec` below it gives its input the pool
 //! of the session again.
 
 use std::any::Any;

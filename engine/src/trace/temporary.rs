@@ -1,7 +1,7 @@
 //! Temporary files, removed however the process ends.
 //!
 //! Libraries that insist on a file get a copy in a folder of its own, which is removed when its [`TemporaryFolder`] is dropped; so do queries
-//! that write what has no room in memory ([`SpillFolder`]). A process that a signal ends drops nothing, so all folders are in a list, which
+//! that write what has no room in memory (`SpillFolder`). A process that a signal ends drops nothing, so all folders are in a list, which
 //! [`remove_all`] removes. A killed process (SIGKILL) runs no code at all: its folders are locked while it lives, and whoever makes the next
 //! one removes those that nobody holds.
 
