@@ -9,6 +9,7 @@
 //! cache = true          # as --cache
 //! cache-size = "10GB"   # what it holds at most
 //! cluster = "a:7070,b:7070"  # as --cluster, for stores
+//! tls-ca = "/etc/tq/ca.pem"  # as --tls-ca
 //!
 //! [prompt]              # as \set
 //! rows = 200            # or "all"
@@ -40,13 +41,15 @@ pub(crate) struct Config {
     pub(crate) cache_size: Option<usize>,
     /// Workers that help with stores.
     pub(crate) cluster: Option<String>,
+    /// The file of certificates that vouch for them.
+    pub(crate) tls_ca: Option<PathBuf>,
     /// Settings of the prompt.
     pub(crate) prompt: Settings,
 }
 
 /// The keys outside of tables, and the table.
-const KEYS: [&str; 9] =
-    ["memory", "max-value", "threads", "quiet", "read_only", "cache", "cache-size", "cluster", "prompt"];
+const KEYS: [&str; 10] =
+    ["memory", "max-value", "threads", "quiet", "read_only", "cache", "cache-size", "cluster", "tls-ca", "prompt"];
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
@@ -113,6 +116,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
                 config.cache_size = Some(bytes(text).map_err(|why| wrong(key, format!("`cache-size`: {why}")))?);
             }
             ("cluster", Value::String(workers)) => config.cluster = Some(workers.clone()),
+            ("tls-ca", Value::String(file)) => config.tls_ca = Some(PathBuf::from(file)),
             ("cache", Value::Boolean(cache)) => config.cache = *cache,
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
@@ -132,6 +136,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("max-value", _) => return Err(wrong(key, "`max-value` is a text like \"64MB\"".to_owned())),
             ("cache-size", _) => return Err(wrong(key, "`cache-size` is a text like \"10GB\"".to_owned())),
             ("cluster", _) => return Err(wrong(key, "`cluster` is a text like \"node1:7070,node2:7070\"".to_owned())),
+            ("tls-ca", _) => return Err(wrong(key, "`tls-ca` is a path like \"/etc/tq/ca.pem\"".to_owned())),
             ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
             ("quiet" | "read_only" | "cache", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
             ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),

@@ -124,6 +124,7 @@ mod with {
 
     use tokio::runtime::Builder;
     use tq_engine::cluster::{self, Address, State};
+    use tq_engine::nearest::nearest;
     use tq_engine::open::TraceSpec;
     use tq_engine::remote::is_url;
     use tq_engine::session::Session;
@@ -132,7 +133,7 @@ mod with {
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
     use crate::text::words::bytes;
-    use crate::{errors, open, secret};
+    use crate::{config, errors, open, secret};
 
     /// The variable with what a worker wants to hear.
     pub(crate) const TOKEN: &str = "TQ_TOKEN";
@@ -282,8 +283,9 @@ mod with {
 
     /// The certificates that vouch for workers.
     pub(crate) fn authority(given: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
-        let usual = std::env::var_os(TLS_CA).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let Some(file) = given.map(Path::to_owned).or(usual) else { return Ok(None) };
+        let of_environment = || std::env::var_os(TLS_CA).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let usual = || of_environment().or_else(|| config::get().tls_ca.clone());
+        let Some(file) = given.map(Path::to_owned).or_else(usual) else { return Ok(None) };
         let pem = std::fs::read(&file).map_err(|error| Problem::file("read", &file, &error))?;
         match has_certificate(&pem) {
             true => Ok(Some(pem)),
@@ -301,13 +303,24 @@ mod with {
                     !host.is_empty() && !host.contains(|letter: char| letter.is_control() || ":/?#@ ".contains(letter))
                 }
             };
-            let parts = text.rsplit_once(':').filter(|(host, port)| is_host(host) && port.parse::<u16>().is_ok());
-            let Some((host, _)) = parts.filter(|(host, _)| *host != "local") else {
-                return Err(Problem::new(format!("`{text}` is no address of a worker"))
+            let no_address = |why: &str| {
+                Problem::new(format!("`{text}` is no address of a worker{why}"))
                     .hint("write `HOST:PORT,HOST:PORT`, e.g. `node1:7070,[fd00::1]:7070`")
                     .hint("`--cluster local:2`, alone, asks two workers of its own, which nobody else sees")
-                    .into());
             };
+            let is_number = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+            let parts = text.rsplit_once(':').filter(|(host, port)| is_host(host) && is_number(port));
+            let Some((host, port)) = parts.filter(|(host, _)| *host != "local") else {
+                return Err(no_address("").into());
+            };
+            match port.parse::<u16>() {
+                // `lokal:2`.
+                Ok(count) if usize::from(count) <= MOST_LOCAL && nearest(host, ["local"]).is_some() => {
+                    return Err(no_address(&format!("; did you mean `local:{count}`?")).into());
+                }
+                Ok(1..) => {}
+                _ => return Err(no_address(": ports go from 1 to 65535").into()),
+            }
             let found: Vec<SocketAddr> = match host {
                 "localhost" => vec![],
                 // One that is unknown here is a worker that does not answer.
@@ -423,6 +436,26 @@ mod with {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn what_is_no_address_is_said_of_each() {
+            for (given, expected) in [
+                ("node1", "`node1` is no address of a worker"),
+                ("node1:7070,node2", "`node2` is no address of a worker"),
+                ("node1:0", "`node1:0` is no address of a worker: ports go from 1 to 65535"),
+                ("node1:70000", "`node1:70000` is no address of a worker: ports go from 1 to 65535"),
+                ("lokal:2", "`lokal:2` is no address of a worker; did you mean `local:2`?"),
+                ("node1:7070,local:2", "`local:2` is no address of a worker"),
+                ("a/b:7070", "`a/b:7070` is no address of a worker"),
+                (" , ", "no worker is named"),
+            ] {
+                match addresses(given) {
+                    Err(Failure::Told(problem)) => assert_eq!(problem.message, expected),
+                    other => panic!("{given}: {other:?}"),
+                }
+            }
+            assert_eq!(addresses("localhost:7070").unwrap(), [Address::of("localhost:7070".to_owned())]);
+        }
 
         #[test]
         fn a_name_of_several_machines_is_all_of_them() {

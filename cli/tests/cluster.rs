@@ -207,7 +207,7 @@ fn reports_and_checks_are_answered_by_workers() {
 #[test]
 fn the_prompt_asks_workers() {
     let (_folder, store) = store();
-    let lines = "\\cluster\n\\cluster local:2\nEXPLAIN SELECT name, count(*) FROM tasks GROUP BY name;\n\\cluster off\n\\cluster\n";
+    let lines = "CREATE VIEW mine AS SELECT 1;\n\\cluster\n\\cluster local:2\nEXPLAIN SELECT name, count(*) FROM tasks GROUP BY name;\n\\cluster off\n\\cluster\n";
     let mut prompt = tq(&[&store]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     prompt.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let answer = prompt.wait_with_output().unwrap();
@@ -216,6 +216,7 @@ fn the_prompt_asks_workers() {
     assert!(shown.contains("Stage 1 ── tasks=2"), "{shown}");
     assert!(told.contains("Workers: 127.0.0.1:"), "{told}");
     assert_eq!(told.matches("No workers").count(), 3, "{told}");
+    assert_eq!(told.matches("what was made here ended with the session: `mine`").count(), 1, "{told}");
 }
 
 #[test]

@@ -227,12 +227,14 @@ fn saved_queries_answer_the_same_from_workers() {
     let (_folder, store) = folder();
     import(&store, MANY);
     let (alone, joined) = sessions(MANY, &store, &COUNTS.map(workers));
+    let [one, two, four] = joined.as_slice() else { panic!("one session for each number of workers") };
     let mut answered = 0;
-    for name in library::built_in_names() {
+    // Planning hundreds of stages takes long: four workers answer all of them, one and two every other one.
+    for (name, fewer) in library::built_in_names().iter().zip([(one, 1), (two, 2)].into_iter().cycle()) {
         let query = Library::default().find(name).unwrap().unwrap();
         let has_answer = |session| wait(query.unmet(session)).unwrap().is_empty();
         let expected = has_answer(&alone).then(|| saved(&alone, name));
-        for (session, count) in joined.iter().zip(COUNTS) {
+        for (session, count) in [fewer, (four, 4)] {
             assert_eq!(has_answer(session).then(|| saved(session, name)), expected, "{count} workers: {name}");
         }
         answered += usize::from(expected.is_some());

@@ -451,7 +451,7 @@ impl Prompt {
         }
         let open = OpenArgs { traces, ..self.open.clone() };
         // The traces that are open stay so when the new ones cannot be read.
-        self.connection = Connection::open(&open)?;
+        self.go_on_with(Connection::open(&open)?);
         self.open = open;
         self.example = example;
         self.last = None;
@@ -469,13 +469,23 @@ impl Prompt {
             return Ok(());
         }
         let open = OpenArgs { cluster: Some(workers.to_owned()), ..self.open.clone() };
-        // As for other traces, views and tables of the prompt's own end with the session.
-        self.connection = Connection::open(&open)?;
+        self.go_on_with(Connection::open(&open)?);
         self.open = open;
         self.learn_words();
         self.ask_workers("")?;
         self.connection.no_help_of_workers().iter().for_each(|why| terminal::note(why));
         Ok(())
+    }
+
+    /// Another connection from now on. Views and tables that were made here end with the one before.
+    fn go_on_with(&mut self, connection: Connection) {
+        // Who cannot say it, for want of memory or of its workers, ends all the same.
+        let ended = saved::made_here(&mut self.connection).unwrap_or_default();
+        self.connection = connection;
+        if !ended.is_empty() {
+            let names: Vec<String> = ended.iter().map(|name| format!("`{}`", visible(name))).collect();
+            terminal::note(&format!("what was made here ended with the session: {}", names.join(", ")));
+        }
     }
 
     fn explain(&mut self, text: &str) -> Result<(), Failure> {

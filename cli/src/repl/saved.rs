@@ -57,6 +57,23 @@ fn is_of_another_format(query: &str, session: &Session) -> bool {
     })
 }
 
+/// The names of the views and tables that statements made.
+pub(super) fn made_here(connection: &mut Connection) -> Result<Vec<String>, Failure> {
+    let made = connection.collect(
+        "SELECT table_name FROM information_schema.tables \
+         WHERE table_schema = 'main' AND table_name NOT IN (SELECT name FROM docs.tables) ORDER BY 1",
+        &Params::new(),
+    )?;
+    let cells = Cells::new(&made)?;
+    (0..made.num_rows()).map(|row| cell(&cells, 0, row)).collect()
+}
+
+fn cell(cells: &Cells, column: usize, row: usize) -> Result<String, Failure> {
+    let mut text = String::new();
+    cells.exact(column, row, &mut text)?;
+    Ok(text)
+}
+
 /// `\d`: all tables with their rows, all views, and what they are in a few words. `\d NAME`: its columns.
 pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<String, Failure> {
     let names = connection.collect(
@@ -66,13 +83,10 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
         &Params::new(),
     )?;
     let cells = Cells::new(&names)?;
-    let cell = |column, row| {
-        let mut text = String::new();
-        cells.exact(column, row, &mut text).map(|()| text)
-    };
     let mut found = Vec::new();
     for row in 0..names.num_rows() {
-        found.push((cell(0, row)?, cell(1, row)?, cell(2, row)? == "true"));
+        let [name, description, is_view] = [0, 1, 2].map(|column| cell(&cells, column, row));
+        found.push((name?, description?, is_view? == "true"));
     }
     let Some(name) = name else {
         let (views, tables): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, _, is_view)| *is_view);

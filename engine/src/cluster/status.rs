@@ -89,6 +89,7 @@ fn in_words(reason: &str) -> String {
         ("NotValidForName", "shows a certificate for another name than the one that is asked"),
         ("not valid for name", "shows a certificate for another name than the one that is asked"),
         ("UnknownIssuer", "shows a certificate that none in --tls-ca has signed"),
+        ("failed to lookup address", "has a name that nobody knows here"),
         ("frame with invalid size", NO_WORKER),
         ("broken pipe", NO_WORKER),
         ("connection closed", NO_WORKER),

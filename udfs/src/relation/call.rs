@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::runtime_env::RuntimeEnv;
@@ -129,6 +129,11 @@ impl Options {
     }
 }
 
+fn first_value(batch: &RecordBatch, name: &str) -> Option<i64> {
+    let values = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
+    (!values.is_empty() && values.is_valid(0)).then(|| values.value(0))
+}
+
 /// An input of a call.
 #[derive(Debug)]
 pub struct Input {
@@ -146,6 +151,8 @@ pub struct Input {
     pub(super) ahead: Option<(MemoryReservation, usize)>,
     /// Whether the rows of each lane come in the order of their starts.
     pub(super) by_lane: bool,
+    /// Whether the rows stay in the order in which they come.
+    pub(super) by_place: bool,
     /// The rows of the runs at hand, where those of all runs do not fit in memory.
     pub(super) stored: Option<(Stored, StoredBatches)>,
 }
@@ -171,6 +178,14 @@ impl Input {
     /// that ask for [`RowOrder::Lanes`](crate::relation::RowOrder::Lanes), and not always.
     pub fn is_by_lane(&self) -> bool {
         self.by_lane
+    }
+
+    /// Its batches in the order of the trace, whenever the table is in that order; as they came where [`InputSpec::goes_by_place`].
+    pub(super) fn in_order(&self, mut batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
+        if !self.by_place {
+            batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
+        }
+        batches
     }
 
     /// How many rows [`RelationFunction::part`] has counted as left out of the batches that came so far.

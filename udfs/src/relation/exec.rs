@@ -245,6 +245,7 @@ impl ExecutionPlan for RelationExec {
                 left_out,
                 waited: Duration::ZERO,
                 by_lane: self.by_lane && inputs.is_empty(),
+                by_place: spec.goes_by_place(&input.schema()),
                 ahead: None,
                 stored: None,
             });

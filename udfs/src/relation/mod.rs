@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_doc::Documentation;
 
@@ -201,6 +201,13 @@ pub struct InputSpec {
     pub omitted: Omitted,
     /// The columns that are read; others are ignored.
     pub columns: &'static [ColumnSpec],
+}
+
+impl InputSpec {
+    /// Whether the place of a row settles its ties, for want of the number of a task: then rows are read in the order of the input.
+    pub fn goes_by_place(&self, input: &Schema) -> bool {
+        self.columns.iter().any(|column| column.name == "task") && input.column_with_name("task").is_none()
+    }
 }
 
 /// Options that bound a window, and the columns of an input that tell what lies in it: `start <= to AND finish >= from`, or a time is NULL.

@@ -22,7 +22,7 @@ use datafusion_physical_plan::SpillManager;
 use crate::graph::NONE;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
-use crate::relation::rows::{Role, Rows, by_first_row};
+use crate::relation::rows::{Role, Rows};
 use crate::relation::runs::{Runs, Stretch};
 use crate::relation::stored::{Disk, Written};
 use crate::relation::{OrderOfRuns, is_text};
@@ -69,6 +69,7 @@ pub struct Parts {
 
 /// An input that was read.
 struct Source {
+    input: &'static str,
     has_runs: bool,
     row_bytes: usize,
     /// What its batches take in memory.
@@ -160,7 +161,8 @@ impl Parts {
                 })?,
             };
             let role = if place == 0 { Role::First } else { Role::Other };
-            let rows = Rows::of(by_first_row(batches), input.has_runs, 0, role, runs, call.name())?;
+            let batches = call.input(input.input)?.0.in_order(batches);
+            let rows = Rows::of(batches, input.has_runs, 0, role, runs, call.name())?;
             let is_handed_on = call.function.order_of_runs() == OrderOfRuns::Rows;
             inputs.push(if is_handed_on { rows.in_order_of_tasks(role, runs, call)? } else { rows });
         }
@@ -205,7 +207,7 @@ impl Source {
             }
             None => Place::Memory(batches),
         };
-        Ok(Source { has_runs, row_bytes: plan.row_bytes, kept_bytes: work.size() - before, place })
+        Ok(Source { input: plan.input, has_runs, row_bytes: plan.row_bytes, kept_bytes: work.size() - before, place })
     }
 
     /// Divides what is in memory.

@@ -1,9 +1,9 @@
 //! The rows of an input, kept in memory: numbered consecutively from 0, split by run, and looked up by number.
 //!
 //! Batches are kept as they arrive, which for tables in memory are slices of the table: only what a function asks for is
-//! copied. They arrive in no particular order (partitions are read concurrently), so they are sorted by their first task,
-//! else by their first start: that is the order of the trace whenever the table is in that order. A row's number then
-//! settles ties, and lanes need no sorting.
+//! copied. They arrive in no particular order (partitions are read concurrently), so they are sorted by their first task:
+//! that is the order of the trace whenever the table is in that order. A row's number then settles ties, and lanes need no sorting.
+//! Where a function would read `task` and the input has none, they come in the order of the input, and stay so.
 
 use std::ops::Range;
 
@@ -71,7 +71,8 @@ impl Rows {
                 batches.push(batch);
             }
         }
-        Rows::of(by_first_row(batches), has_runs, left_out, role, runs, call.function.name())
+        let batches = input.in_order(batches);
+        Rows::of(batches, has_runs, left_out, role, runs, call.function.name())
     }
 
     /// The rows of batches, none of which is empty, numbered as they stand.
@@ -277,12 +278,6 @@ impl Rows {
     }
 }
 
-/// Batches in the order of the trace, whenever the table is in that order.
-pub(super) fn by_first_row(mut batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
-    batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
-    batches
-}
-
 /// The bytes of a batch's own rows. Words of a dictionary are shared by the batches of a table.
 pub fn bytes_of(batch: &RecordBatch) -> usize {
     let of_column = |column: &dyn Array| match column.data_type() {
@@ -291,11 +286,6 @@ pub fn bytes_of(batch: &RecordBatch) -> usize {
     };
     let bytes = |column: &dyn Array| of_column(column).unwrap_or_else(|_| column.get_array_memory_size());
     batch.columns().iter().map(|column| bytes(column.as_ref())).sum()
-}
-
-fn first_value(batch: &RecordBatch, name: &str) -> Option<i64> {
-    let values = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
-    (!values.is_empty() && values.is_valid(0)).then(|| values.value(0))
 }
 
 /// Rows of one run that stand together in a batch.

@@ -247,9 +247,7 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
 /// Whether the rows of all inputs have what settles their ties. Of tasks without the column `task`, the first one counts as the smaller.
 fn has_numbers(relation: &RelationExec) -> bool {
     let specs = relation.call().function.inputs().into_iter();
-    specs.zip(relation.children()).all(|(spec, input)| {
-        spec.columns.iter().all(|column| column.name != "task") || input.schema().index_of("task").is_ok()
-    })
+    specs.zip(relation.children()).all(|(spec, input)| !spec.goes_by_place(&input.schema()))
 }
 
 /// The plan of rows whose order does not matter: scans of a store need not bring them into the order of the trace. Looks for scans below
