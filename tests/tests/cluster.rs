@@ -230,7 +230,7 @@ fn saved_queries_answer_the_same_from_workers() {
     let [one, two, four] = joined.as_slice() else { panic!("one session for each number of workers") };
     let mut answered = 0;
     // Planning hundreds of stages takes long: four workers answer all of them, one and two every other one.
-    for (name, fewer) in library::built_in_names().iter().zip([(one, 1), (two, 2)].into_iter().cycle()) {
+    for (name, fewer) in library::built_in_names().zip([(one, 1), (two, 2)].into_iter().cycle()) {
         let query = Library::default().find(name).unwrap().unwrap();
         let has_answer = |session| wait(query.unmet(session)).unwrap().is_empty();
         let expected = has_answer(&alone).then(|| saved(&alone, name));
