@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What workers bring: python3 benches/cluster.py TQ STORE [MOST]
 
-Asks four questions about a store of many runs in one process on one core, then with 1, 2 … MOST (2) workers of one core each, and
+A STORE that is not there is made first (pyarrow and numpy): RUNS runs of TASKS tasks, two dependencies each, every second task inside of
+another, on 16 locations with 300 names. Asks four questions about a store of many runs in one process on one core, then with 1, 2 … MOST (2) workers of one core each, and
 prints a table: seconds by the clock (best of three), processor time of the client and of all workers, bytes through loopback. Answers
 must be those of the one process. Workers are pinned to the cores in turn; the client may use the core of the first.
 `TQ_CLUSTER_LEAST_BYTES` is 0, so that nothing stays here because it is small.
@@ -10,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 QUESTIONS = {
@@ -20,6 +22,17 @@ QUESTIONS = {
     "nothing to do": "SELECT count(*) FROM tasks WHERE run = 'none'",
 }
 TURNS = 3
+RUNS, TASKS, LOCATIONS, NAMES = 1000, 50_000, 16, 300
+# Runs of one import, which share files.
+TOGETHER = 100
+MAPPING = """[[table]]
+table = "tasks"
+start = "start:ns"
+duration = "duration:ns"
+[[table]]
+table = "links"
+file = "links.parquet"
+"""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,6 +46,47 @@ def loopback():
     """Bytes that went through loopback so far."""
     line = next(line for line in open("/proc/net/dev") if line.strip().startswith("lo:"))
     return int(line.split(":")[1].split()[0])
+
+
+def write_run(folder, number):
+    """A trace of the format `table`: its name and path."""
+    import numpy
+    import pyarrow
+    from pyarrow import parquet
+
+    dice = numpy.random.default_rng(number)
+    task = numpy.arange(TASKS)
+    lane, turn = task // 2 % LOCATIONS, task // 2 // LOCATIONS
+    is_inner = task % 2 == 1
+    # Outer ones take turns of 4000 ticks; what is inside begins a tick later and ends before.
+    outer = 1500 + dice.integers(0, 2500, TASKS).repeat(2)[:TASKS]
+    duration = numpy.where(is_inner, outer // 3, outer)
+    tasks = {
+        "id": task,
+        "start": turn * 4000 + is_inner,
+        "duration": duration,
+        "name": pyarrow.array([f"kernel_{name}" for name in range(NAMES)]).take(dice.integers(0, NAMES, TASKS)),
+        "location": pyarrow.array([f"worker {place}" for place in range(LOCATIONS)]).take(lane),
+    }
+    target = task[2 * LOCATIONS :].repeat(2)
+    # Those of the turn before, and of any earlier one.
+    far = dice.integers(1, turn[target] + 1) * 2 * LOCATIONS
+    source = target - numpy.where(numpy.arange(len(target)) % 2 == 0, 2 * LOCATIONS, far)
+    os.mkdir(folder)
+    path = os.path.join(folder, "tasks.parquet")
+    parquet.write_table(pyarrow.table(tasks), path)
+    parquet.write_table(pyarrow.table({"source": source, "target": target}), os.path.join(folder, "links.parquet"))
+    with open(path + ".tq.toml", "w") as mapping:
+        mapping.write(MAPPING)
+    return f"night/{number:04}={path}"
+
+
+def make(tq, store):
+    for first in range(0, RUNS, TOGETHER):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = range(first, min(first + TOGETHER, RUNS))
+            traces = [write_run(os.path.join(folder, str(number)), number) for number in runs]
+            subprocess.run([tq, "import", *traces, "--into", store, "--quiet"], check=True)
 
 
 def start(tq, core):
@@ -58,6 +112,8 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     tq, store = sys.argv[1:3]
+    if not os.path.exists(store):
+        make(tq, store)
     most = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     print("| question | workers | seconds | client s | workers s | MB through loopback | to one worker |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
