@@ -20,6 +20,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tq_udfs::arguments::{WITH_ARGUMENTS, looked_at};
 use tq_udfs::bits::{BITS, over_frames};
 use tq_udfs::bounded::Bounds;
+#[cfg(feature = "cluster")]
+use tq_udfs::canonical::canonical_function;
 use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::domains::{WITH_DOMAINS, known_or_not};
@@ -271,6 +273,12 @@ impl Session {
     /// Every relation function: ours, and those that were registered.
     pub fn relation_functions(&self) -> Vec<Arc<dyn RelationFunction>> {
         RelationFunctions::of(&self.context).all()
+    }
+
+    /// The functions that rules put into plans and no query can name, as far as they are told by their names.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn functions_of_plans(&self) -> Vec<Arc<ScalarUDF>> {
+        [Some(Arc::new(canonical_function())), sql::concat_operator(&self.bounds)].into_iter().flatten().collect()
     }
 
     /// Adds a function, for queries that are planned from now on.

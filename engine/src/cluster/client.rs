@@ -101,7 +101,8 @@ pub(super) fn codec_of(session: &Session) -> Result<TqCodec> {
     let main = context.catalog("tq").and_then(|catalog| catalog.schema("main"));
     let Some(main) = main else { return internal_err!("the session has no schema `main`") };
     // Functions that a program added are not those of workers.
-    Ok(TqCodec { segments: Arc::new(Segments::of(main.as_ref())?), functions: tq_udfs::relation_functions() })
+    let functions = tq_udfs::relation_functions();
+    Ok(TqCodec { segments: Arc::new(Segments::of(main.as_ref())?), functions, of_plans: session.functions_of_plans() })
 }
 
 struct Cluster {

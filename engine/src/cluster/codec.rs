@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{Result, exec_datafusion_err, internal_err, not_impl_err};
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -54,9 +55,27 @@ pub(super) struct TqCodec {
     pub(super) segments: Arc<Segments>,
     /// The functions that calls find: those of the engine.
     pub(super) functions: Vec<Arc<dyn RelationFunction>>,
+    /// Functions that only plans name.
+    pub(super) of_plans: Vec<Arc<ScalarUDF>>,
 }
 
 impl TqCodec {
+    /// A context that knows the functions of plans, too.
+    pub(super) fn knowing(&self, context: &TaskContext) -> TaskContext {
+        let mut functions = context.scalar_functions().clone();
+        functions.extend(self.of_plans.iter().map(|function| (function.name().to_owned(), Arc::clone(function))));
+        TaskContext::new(
+            context.task_id(),
+            context.session_id(),
+            context.session_config().clone(),
+            functions,
+            context.higher_order_functions().clone(),
+            context.aggregate_functions().clone(),
+            context.window_functions().clone(),
+            context.runtime_env(),
+        )
+    }
+
     /// Expressions over rows of a schema, as the columns of a plan that is never executed.
     fn bytes_of(
         &self,

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
@@ -25,7 +25,7 @@ use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NegativeExpr,
     NotExpr, TryCastExpr, UnKnownColumn,
 };
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
@@ -178,12 +178,13 @@ impl Cut<'_> {
             };
         let there_and_back = || -> Result<(Plan, Plan)> {
             let part = Arc::clone(fragment).transform_up(first).data()?;
+            let context = self.codec.knowing(self.context);
             let codec =
                 ComposedPhysicalExtensionCodec::new(vec![Arc::new(DistributedCodec), Arc::clone(self.codec) as _]);
             let converter = DeduplicatingProtoConverter::default();
             let bytes = physical_plan_to_bytes_with_proto_converter(Arc::clone(&part), &codec, &converter)?;
             let converter = DeduplicatingProtoConverter::default();
-            let back = physical_plan_from_bytes_with_proto_converter(&bytes, self.context, &codec, &converter)?;
+            let back = physical_plan_from_bytes_with_proto_converter(&bytes, &context, &codec, &converter)?;
             Ok((part, back))
         };
         there_and_back().is_ok_and(|(part, back)| is_same(&part, &back))
@@ -416,11 +417,14 @@ fn is_known(expression: &Arc<dyn PhysicalExpr>) -> bool {
     is_known_itself && expression.children().into_iter().all(is_known)
 }
 
-/// Whether two plans do the same.
+/// Whether two plans do the same. That a column holds times (metadata of its field) is not in the encoding of a call: nothing that computes
+/// asks for it, and where rows come back they get the schema of the plan that stood there.
 fn is_same(one: &Plan, other: &Plan) -> bool {
     let shown = |plan: &Plan| DisplayableExecutionPlan::new(plan.as_ref()).one_line().to_string();
+    let (fields, others) = (one.schema(), other.schema());
     one.name() == other.name()
-        && one.schema() == other.schema()
+        && fields.fields().len() == others.fields().len()
+        && fields.fields().iter().zip(others.fields()).all(|(one, other)| is_same_field(one, other))
         && one.output_partitioning().partition_count() == other.output_partitioning().partition_count()
         && shown(one) == shown(other)
         && has_same_expressions(one, other)
@@ -429,8 +433,50 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
         && one.children().into_iter().zip(other.children()).all(|(one, other)| is_same(one, other))
 }
 
+fn is_same_field(one: &Field, other: &Field) -> bool {
+    one.name() == other.name() && one.data_type() == other.data_type() && one.is_nullable() == other.is_nullable()
+}
+
 fn has_same_expressions(one: &Plan, other: &Plan) -> bool {
-    expressions_of(one).is_some_and(|expressions| Some(expressions) == expressions_of(other))
+    match (expressions_of(one), expressions_of(other)) {
+        (Some(ours), Some(theirs)) => are_same(ours.iter(), theirs.iter()),
+        _ => false,
+    }
+}
+
+fn are_same<'e>(
+    ours: impl ExactSizeIterator<Item = &'e Arc<dyn PhysicalExpr>>,
+    theirs: impl ExactSizeIterator<Item = &'e Arc<dyn PhysicalExpr>>,
+) -> bool {
+    ours.len() == theirs.len() && ours.zip(theirs).all(|(one, other)| is_same_expression(one, other))
+}
+
+fn is_same_expression(one: &Arc<dyn PhysicalExpr>, other: &Arc<dyn PhysicalExpr>) -> bool {
+    let ours = one.children();
+    if !are_same(ours.iter().copied(), other.children().into_iter()) {
+        return false;
+    }
+    match (one.downcast_ref::<ScalarFunctionExpr>(), other.downcast_ref::<ScalarFunctionExpr>()) {
+        (Some(one), Some(other)) => is_same_call(one, other),
+        (None, None) if ours.is_empty() => one == other,
+        (None, None) => {
+            let ours = ours.into_iter().map(Arc::clone).collect();
+            Arc::clone(other).with_new_children(ours).is_ok_and(|other| *one == other)
+        }
+        _ => false,
+    }
+}
+
+/// Whether two calls are the same, but for their arguments.
+fn is_same_call(one: &ScalarFunctionExpr, other: &ScalarFunctionExpr) -> bool {
+    let options = |call: &ScalarFunctionExpr| -> BTreeMap<String, Option<String>> {
+        call.config_options().entries().into_iter().map(|entry| (entry.key, entry.value)).collect()
+    };
+    one.name() == other.name()
+        && one.fun() == other.fun()
+        && one.return_type() == other.return_type()
+        && one.nullable() == other.nullable()
+        && (std::ptr::eq(one.config_options(), other.config_options()) || options(one) == options(other))
 }
 
 fn has_same_aggregates(one: &Plan, other: &Plan) -> bool {
@@ -439,15 +485,28 @@ fn has_same_aggregates(one: &Plan, other: &Plan) -> bool {
         (None, None) => return true,
         _ => return false,
     };
+    let is_same_key = |(one, other): (&PhysicalSortExpr, &PhysicalSortExpr)| {
+        one.options == other.options && is_same_expression(&one.expr, &other.expr)
+    };
     let is_same = |(one, other): (&Arc<AggregateFunctionExpr>, &Arc<AggregateFunctionExpr>)| {
-        one == other
+        one.name() == other.name()
+            && one.fun() == other.fun()
+            && is_same_field(&one.field(), &other.field())
+            && are_same(one.expressions().iter(), other.expressions().iter())
             && one.is_distinct() == other.is_distinct()
             && one.ignore_nulls() == other.ignore_nulls()
             && one.is_reversed() == other.is_reversed()
-            && one.order_bys() == other.order_bys()
+            && one.order_bys().len() == other.order_bys().len()
+            && one.order_bys().iter().zip(other.order_bys()).all(is_same_key)
+    };
+    let is_same_filter = |(one, other): (&Option<_>, &Option<_>)| match (one, other) {
+        (Some(one), Some(other)) => is_same_expression(one, other),
+        (None, None) => true,
+        _ => false,
     };
     one.aggr_expr().len() == other.aggr_expr().len()
         && one.aggr_expr().iter().zip(other.aggr_expr()).all(is_same)
-        && one.filter_expr() == other.filter_expr()
+        && one.filter_expr().len() == other.filter_expr().len()
+        && one.filter_expr().iter().zip(other.filter_expr()).all(is_same_filter)
         && one.input_order_mode() == other.input_order_mode()
 }

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
-use datafusion::execution::SessionState;
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext, WorkerResolver};
 use futures::{Stream, StreamExt};
 use tokio::net::TcpListener;
@@ -292,6 +292,9 @@ impl Sessions {
             store,
             name: name.to_owned(),
         }));
+        for function in &mirror.codec.of_plans {
+            state.register_udf(Arc::clone(function))?;
+        }
         *state.config_mut() = config.with_distributed_user_codec_arc(Arc::clone(&mirror.codec) as _);
         Ok(state)
     }

@@ -35,6 +35,11 @@ pub fn bind(context: &mut SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
     Ok(())
 }
 
+/// `||` of texts, which no query can name.
+pub(crate) fn concat_operator(bounds: &Arc<Bounds>) -> Option<Arc<ScalarUDF>> {
+    bounds.wrap(&Arc::new(ScalarUDF::from(ConcatOperator::new()))).map(Arc::new)
+}
+
 /// Replaces functions that the planner itself put into a plan. Add it after the analyzer's own rules.
 #[derive(Debug)]
 pub struct WithinBounds {
@@ -47,8 +52,7 @@ pub struct WithinBounds {
 impl WithinBounds {
     /// The rule.
     pub fn new(bounds: &Arc<Bounds>) -> Self {
-        let concat = bounds.wrap(&Arc::new(ScalarUDF::from(ConcatOperator::new()))).map(Arc::new);
-        WithinBounds { bounds: Arc::clone(bounds), concat, known: std::sync::Mutex::default() }
+        WithinBounds { bounds: Arc::clone(bounds), concat: concat_operator(bounds), known: std::sync::Mutex::default() }
     }
 
     fn rewrite_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

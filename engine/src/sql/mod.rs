@@ -127,6 +127,8 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 
+#[cfg(feature = "cluster")]
+pub(crate) use bounded::concat_operator;
 pub use bounded::{WithinBounds, bind};
 pub use elsewhere::{PARTS, PARTS_DONE};
 pub use errors::SqlError;
