@@ -570,7 +570,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// How far times may change: a number alone is none, but 0.
-fn tolerance(text: &str) -> Result<MetricTolerance, String> {
+pub(crate) fn tolerance(text: &str) -> Result<MetricTolerance, String> {
     match MetricTolerance::parse(text).map_err(|_| format!("`{text}` is no tolerance: write 5% or a time like 2ms"))? {
         MetricTolerance::Absolute(number) if number != 0.0 => {
             Err(format!("`{text}` of what? Write {text}% or a time like 2ms"))

@@ -84,6 +84,22 @@ impl Connection {
         })
     }
 
+    /// A connection to a session that another program has opened; the terminal hears nothing of its notes.
+    pub(crate) fn to(
+        session: &Arc<Session>,
+        workers: Option<&Arc<Workers>>,
+        threads: usize,
+    ) -> Result<Connection, Failure> {
+        Ok(Connection {
+            session: Arc::clone(session),
+            workers: workers.cloned(),
+            runtime: QueryRuntime::new(threads)?,
+            told: None,
+            kept: Some(Vec::new()),
+            running: Running::default(),
+        })
+    }
+
     /// From now on a query also ends when `abandoned` is notified: nobody waits for its answer any more.
     pub(crate) fn until(&mut self, abandoned: Arc<Notify>) {
         self.runtime.until(abandoned);

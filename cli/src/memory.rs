@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use tq_engine::trace::temporary;
 
 use crate::errors::{Failure, Problem};
+use crate::host;
 #[cfg(feature = "cluster")]
 use tq_engine::cluster::Refusal;
 
@@ -101,6 +102,10 @@ pub(crate) fn on_threads(threads: usize) {
 /// From now on the process is watched with this limit, which replaces an earlier one. On systems that do not report
 /// memory, nothing is watched.
 pub(crate) fn over(limit: usize) {
+    // What another program has in memory is its own affair.
+    if host::is_embedded() {
+        return;
+    }
     let limit = limit as u64;
     let limit = if limit < WATCHED_FROM { 0 } else { limit };
     if let Some(watch) = WATCH.get() {
@@ -308,7 +313,7 @@ fn page_bytes() -> u64 {
 }
 
 /// The system's allocator; an allocation that it refuses ends the process with a message and status 2.
-pub(crate) struct Net;
+pub struct Net;
 
 impl Net {
     fn given(memory: *mut u8, layout: Layout) -> *mut u8 {

@@ -31,6 +31,12 @@ const MEMORY_FALLBACK: u64 = 8 << 30;
 pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     check_window(args)?;
     let session = reading(args, Session::open)?;
+    told(&session, args)?;
+    Ok(session)
+}
+
+/// Says what a user should know of traces that were opened; with `--strict`, fails where something was lost.
+pub(crate) fn told(session: &Session, args: &OpenArgs) -> Result<(), Failure> {
     for note in session.opening_notes() {
         terminal::note(note);
     }
@@ -38,12 +44,26 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     if args.strict {
         nothing_lost(session.runs())?;
     }
-    Ok(session)
+    Ok(())
 }
 
 /// Reads the traces of a command line within the limits of memory and time, with progress on the terminal.
 pub(crate) fn reading<T: Send + 'static>(
     args: &OpenArgs,
+    read: impl FnOnce(&OpenOptions) -> Result<T, ImportError> + Send + 'static,
+) -> Result<T, Failure> {
+    let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
+    let read = read_with(args, meter.clone().map(|meter| meter as Arc<dyn Progress>), read);
+    if let Some(meter) = meter {
+        meter.clear();
+    }
+    read
+}
+
+/// As [`reading`], with somebody else who sees the progress.
+pub(crate) fn read_with<T: Send + 'static>(
+    args: &OpenArgs,
+    progress: Option<Arc<dyn Progress>>,
     read: impl FnOnce(&OpenOptions) -> Result<T, ImportError> + Send + 'static,
 ) -> Result<T, Failure> {
     let mut options = OpenOptions::new(memory_limit(args), threads(args));
@@ -62,13 +82,8 @@ pub(crate) fn reading<T: Send + 'static>(
     options.keep_runs = args.keep_runs;
     memory::on_threads(options.threads);
     memory::over(options.memory_limit);
-    let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
-    options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
-    let read = timeout::reading(options, read);
-    if let Some(meter) = meter {
-        meter.clear();
-    }
-    Ok(read.map_err(|error| errors::import::word(&error, &args.traces))?)
+    options.progress = progress;
+    Ok(timeout::reading(options, read).map_err(|error| errors::import::word(&error, &args.traces))?)
 }
 
 /// Bytes of the cache, if the user does not say.
@@ -138,7 +153,7 @@ pub(crate) fn threads_of(given: Option<usize>) -> usize {
     given.or(config::get().threads).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-fn check_window(args: &OpenArgs) -> Result<(), Failure> {
+pub(crate) fn check_window(args: &OpenArgs) -> Result<(), Failure> {
     let tick = tq_udfs::ticks::Tick::Picosecond;
     let ticks = |time: Option<tq_engine::time::GivenTime>| time.and_then(|time| time.ticks(tick));
     // Before anything is read. Bare ticks and times with a unit can only be compared once the session's tick is known, and

@@ -112,7 +112,7 @@ pub(crate) fn gantt_of_sql(connection: &mut Connection, text: &str, picture: Pic
 }
 
 /// Rows stream into the picture, which says what it wants of them; beside it, how many there are.
-fn draw(
+pub(crate) fn draw(
     connection: &mut Connection,
     statement: &Statement,
     params: &Params,

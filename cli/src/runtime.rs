@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::errors::timeout::late;
 use crate::errors::{Failure, Problem, last_panic};
 use crate::signals::Interrupts;
-use crate::{memory, timeout};
+use crate::{host, memory, timeout};
 
 /// How long a query may take to stop before its runtime is abandoned.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -39,7 +39,7 @@ impl QueryRuntime {
     pub(crate) fn new(threads: usize) -> Result<QueryRuntime, Failure> {
         let interrupts = Interrupts::listen()?;
         let front = Builder::new_current_thread().enable_time().build().map_err(|error| Problem::no_threads(&error))?;
-        Ok(QueryRuntime { threads, queries: None, front, interrupts, abandoned: None })
+        Ok(QueryRuntime { threads, queries: None, front, interrupts, abandoned: host::abandoned() })
     }
 
     /// Another one with as many threads.

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tq_engine::trace::temporary;
 
 use crate::errors::{Failure, Problem};
+use crate::host;
 
 /// What a shell says of a process that ended by a signal: 128 and the number of the signal.
 const BY_SIGNAL: i32 = 128;
@@ -62,16 +63,13 @@ impl Interrupts {
         if let Some(interrupts) = INTERRUPTS.get() {
             return Ok(interrupts);
         }
+        // Another program hears its signals itself, and abandons what it does not want any more.
+        if host::is_embedded() {
+            return Ok(INTERRUPTS.get_or_init(Interrupts::unheard));
+        }
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|error| Problem::no_threads(&error))?;
-        let interrupts = INTERRUPTS.get_or_init(|| {
-            Arc::new(Interrupts {
-                count: watch::Sender::new(0),
-                armed: AtomicU64::new(0),
-                ignored: AtomicBool::new(false),
-                pending: AtomicU64::new(0),
-            })
-        });
+        let interrupts = INTERRUPTS.get_or_init(Interrupts::unheard);
         // Heard before anything is done that a signal should tidy up.
         let signals = {
             let _inside = runtime.enter();
@@ -82,6 +80,15 @@ impl Interrupts {
             .spawn(move || runtime.block_on(interrupts.forever(signals)))
             .map_err(|error| Problem::no_threads(&error))?;
         Ok(interrupts)
+    }
+
+    fn unheard() -> Arc<Interrupts> {
+        Arc::new(Interrupts {
+            count: watch::Sender::new(0),
+            armed: AtomicU64::new(0),
+            ignored: AtomicBool::new(false),
+            pending: AtomicU64::new(0),
+        })
     }
 
     async fn forever(&self, mut signals: Signals) {

@@ -4,6 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::host;
 use crate::text::runner::{Spelling, harmless};
 use crate::text::visible::visible;
 use crate::text::words::wrapped;
@@ -65,6 +66,9 @@ pub(crate) fn done(message: &str) {
 
 /// A line without a label.
 pub(crate) fn line(message: &str) {
+    if host::hears("", message) {
+        return;
+    }
     write(&harmless(&visible(message), Spelling::Escape));
 }
 
@@ -78,7 +82,10 @@ fn write(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-fn labelled(label: &str, style: &str, message: &str) {
+fn labelled(label: &'static str, style: &str, message: &str) {
+    if host::hears(label, message) {
+        return;
+    }
     // What a message quotes is a stranger's, and must neither steer the terminal nor begin a line.
     let mut message = visible(message).into_owned();
     if let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()).filter(|_| io::stderr().is_terminal()) {

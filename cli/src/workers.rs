@@ -118,7 +118,7 @@ mod with {
     use std::io::{BufRead, BufReader, Write};
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::path::{Path, PathBuf};
-    use std::process::{Child, ChildStdin, Command, Stdio};
+    use std::process::{Child, ChildStdin, Stdio};
     use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
     use std::time::{Duration, Instant};
 
@@ -133,7 +133,7 @@ mod with {
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
     use crate::text::words::bytes;
-    use crate::{config, errors, open, secret};
+    use crate::{config, errors, host, open, secret};
 
     /// The variable with what a worker wants to hear.
     pub(crate) const TOKEN: &str = "TQ_TOKEN";
@@ -383,7 +383,8 @@ mod with {
         /// Starts one; where it listens is the other part.
         fn start(token: &str, memory: usize, threads: usize) -> Result<(Own, String), Failure> {
             let failed = |error: std::io::Error| Problem::new(format!("cannot start a worker: {error}"));
-            let mut process = Command::new(std::env::current_exe().map_err(failed)?)
+            let mut process = host::program()
+                .map_err(failed)?
                 .args([
                     "cluster",
                     "worker",

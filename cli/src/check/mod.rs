@@ -19,6 +19,8 @@ mod print;
 mod standard;
 mod suite;
 
+use std::path::PathBuf;
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
 use tq_engine::open::TraceSpec;
@@ -35,7 +37,7 @@ use crate::{library, memory, open, output, pictures, terminal, text, timeout};
 pub(crate) use explain::path_of;
 use ledger::Ledger;
 use pairs::Pairs;
-pub(crate) use print::table;
+pub(crate) use print::{lines, table};
 pub(crate) use standard::STANDARD;
 use suite::Suite;
 
@@ -43,18 +45,18 @@ use suite::Suite;
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The name of the query.
-    query: String,
+    pub(crate) query: String,
     /// Its file, as people name it; empty where there is none, as for built-in queries.
-    file: String,
+    pub(crate) file: String,
     /// The line of the check in it.
-    line: usize,
+    pub(crate) line: usize,
     /// What was checked.
-    what: String,
-    verdict: Verdict,
+    pub(crate) what: String,
+    pub(crate) verdict: Verdict,
 }
 
 #[derive(Debug)]
-enum Verdict {
+pub(crate) enum Verdict {
     /// It held; the text says on what.
     Held(String),
     /// It did not.
@@ -69,11 +71,11 @@ enum Verdict {
 
 /// Why a check failed.
 #[derive(Debug)]
-struct Evidence {
+pub(crate) struct Evidence {
     /// In words.
-    summary: String,
+    pub(crate) summary: String,
     /// The rows that offend, the worst first where there is a worst.
-    rows: Option<RecordBatch>,
+    pub(crate) rows: Option<RecordBatch>,
     /// How many there are; `rows` has some of them.
     count: usize,
     /// What else is to be said, line by line.
@@ -93,8 +95,28 @@ struct Side {
     runs: usize,
 }
 
+/// The outcomes of a suite, and what is to be said of them.
+pub(crate) struct Checked {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) tick: Tick,
+    /// The files with pictures; a picture that takes too long or cannot be written does not take the verdicts along.
+    pictures: Result<Vec<PathBuf>, Problem>,
+}
+
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     timeout::start(args.timeout);
+    let Checked { outcomes, tick, pictures } = outcomes(args)?;
+    print::print(&outcomes, args, tick)?;
+    match pictures {
+        Ok(files) => files.iter().for_each(|file| terminal::done(&format!("drew {}", file.display()))),
+        Err(problem) if problem.is_beyond_limit => terminal::warning(&format!("no picture: {}", problem.message)),
+        Err(problem) => return Err(problem.into()),
+    }
+    verdict_of_all(&outcomes)
+}
+
+/// Runs the checks.
+pub(crate) fn outcomes(args: &CheckArgs) -> Result<Checked, Failure> {
     // Checks only ask, wherever their SQL stands.
     let args = &CheckArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
     if args.github {
@@ -122,7 +144,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
             Ok(suite) => suite,
             Err(problem) => {
                 must_not_overwrite_inputs(&Suite::default(), args)?;
-                return unreadable("queries", &args.checks, problem, args);
+                return Ok(unreadable("queries", &args.checks, problem));
             }
         },
     };
@@ -141,14 +163,14 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         });
     let mut new = match not_interrupted(Side::open(&of_new))? {
         Ok(side) => side,
-        Err(problem) => return unreadable("traces", &args.open.traces, problem, args),
+        Err(problem) => return Ok(unreadable("traces", &args.open.traces, problem)),
     };
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
     ledger.reads("baseline", &args.baseline);
     let mut base = match args.baseline.is_empty() {
         false => match not_interrupted(Side::open(&of_base))? {
             Ok(side) => Some(side),
-            Err(problem) => return unreadable("baseline", &args.baseline, problem, args),
+            Err(problem) => return Ok(unreadable("baseline", &args.baseline, problem)),
         },
         true => None,
     };
@@ -165,7 +187,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     let mut outcomes = ledger.done();
     memory::last_words(None);
-    // A picture that takes too long or cannot be written does not take the verdicts along.
     let pictures = match &args.picture {
         Some(file) => not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, &pairs, file))?,
         None => Ok(Vec::new()),
@@ -173,19 +194,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(base) = &mut base {
         explain::add_to_changes(&mut outcomes, args, [base, &mut new], &pairs)?;
     }
-    print::print(&outcomes, args, new.connection.session().tick())?;
-    match pictures {
-        Ok(files) => files.iter().for_each(|file| terminal::done(&format!("drew {}", file.display()))),
-        Err(problem) if problem.is_beyond_limit => terminal::warning(&format!("no picture: {}", problem.message)),
-        Err(problem) => return Err(problem.into()),
-    }
-    verdict_of_all(&outcomes)
+    Ok(Checked { outcomes, tick: new.connection.session().tick(), pictures })
 }
 
 /// Traces and queries that cannot be read are a check that could not run: CI learns of them where it learns of all others.
-fn unreadable(side: &str, traces: &[String], problem: Problem, args: &CheckArgs) -> Result<(), Failure> {
-    print::print(&[unread(side, traces, problem)], args, Tick::Nanosecond)?;
-    Err(Failure::CouldNotRun)
+fn unreadable(side: &str, traces: &[String], problem: Problem) -> Checked {
+    Checked { outcomes: vec![unread(side, traces, problem)], tick: Tick::Nanosecond, pictures: Ok(Vec::new()) }
 }
 
 fn unread(side: &str, traces: &[String], problem: Problem) -> Outcome {

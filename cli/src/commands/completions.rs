@@ -2,7 +2,7 @@
 //! in its environment, and `tq` answers from the table of commands and with the names known at that moment: saved queries (also of
 //! the current project), functions, tables, formats.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::engine::{
@@ -14,6 +14,7 @@ use tq_engine::importers::importers;
 use tq_engine::queries::Library;
 use tq_engine::tables::{TABLES, VIEWS};
 
+use crate::NO_ANSWER;
 use crate::args::{Args, CompletionsArgs, LibraryArgs};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
@@ -36,9 +37,18 @@ fn registration(shell: Shell) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
-/// Answers a shell that asks for completions, and leaves; returns where none does.
-pub(crate) fn answer() {
-    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+/// Answers a shell that asks for completions: the status of the process, `None` where none asks.
+pub(crate) fn answer(arguments: &[OsString]) -> Option<u8> {
+    let here = std::env::current_dir().ok();
+    match CompleteEnv::with_factory(command).var(VARIABLE).try_complete(arguments, here.as_deref()) {
+        Ok(true) => Some(0),
+        Ok(false) => None,
+        Err(error) => {
+            // As clap says it: a shell shows what is on stderr, if it wants to.
+            let _ = error.print();
+            Some(if error.use_stderr() { NO_ANSWER } else { 0 })
+        }
+    }
 }
 
 /// The commands, whose arguments know what they could become.

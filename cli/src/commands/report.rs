@@ -8,7 +8,7 @@ use tq_engine::open::TraceSpec;
 use tq_engine::paths::read_text;
 use tq_engine::queries::QUERY_BYTES_MAX;
 
-use crate::args::{OpenArgs, ReportArgs};
+use crate::args::{LibraryArgs, OpenArgs, ReportArgs};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::files::{self, Inputs, Outputs};
@@ -22,6 +22,9 @@ use crate::text::runner::{Spelling, harmless};
 use crate::view::enclosed;
 use crate::{library, open, terminal, timeout};
 
+/// What messages call the template that is built in.
+const BUILT_IN_NAME: &str = "built-in template.md";
+
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     timeout::start(args.timeout);
     if args.open.traces.is_empty() {
@@ -33,7 +36,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     // What is wrong with the template shows before minutes of reading.
     let library = library::open(&args.library)?;
     let parts = match &args.template {
-        None => template::parse(template::BUILT_IN, "built-in template.md", &library)?,
+        None => template::parse(template::BUILT_IN, BUILT_IN_NAME, &library)?,
         Some(file) => {
             let path = file.clone();
             let text = timeout::parsing(move || read_text(&path))?;
@@ -56,15 +59,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let mut connection = Connection::open(&args.open)?;
     let page = render::page(&mut connection, &parts, !args.tables)?;
     if page.text.trim().is_empty() {
-        let reasons = page.left_out.iter().map(|(section, reason)| format!("`{section}` is left out: {reason}"));
-        let nothing = Problem::new("there is nothing on the page");
-        return Err(reasons.fold(nothing, Problem::hint).into());
+        return Err(nothing_on(&page));
     }
     let file = page_file(args, &connection);
     // A page in a pipe has nothing beside it.
     let is_html = args.html || file.as_deref().is_some_and(|file| is_of(file, "html") || is_of(file, "htm"));
     let text = if is_html {
-        html::page(&with_pictures_inside(&page), time_line(&mut connection, args)?.as_ref())
+        html::page(&with_pictures_inside(&page), time_line(&mut connection, bytes_of_time_line(args))?.as_ref())
     } else if args.embed || file.is_none() {
         with_pictures_inside(&page)
     } else {
@@ -91,14 +92,36 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if page.unanswered.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
 }
 
-/// The time line of a page of HTML; a template of one's own has it where its size is given. One that takes more than it may is left out,
-/// and a note says so.
-fn time_line(connection: &mut Connection, args: &ReportArgs) -> Result<Option<TimeLine>, Failure> {
-    const BYTES: usize = 2_000_000;
-    if args.no_timeline || args.template.is_some() && args.timeline_size.is_none() {
-        return Ok(None);
+/// Bytes of the time line, where nobody says how many.
+const BYTES_OF_TIME_LINE: usize = 2_000_000;
+
+/// How large the time line of a page is; a template of one's own has it where its size is given.
+fn bytes_of_time_line(args: &ReportArgs) -> Option<usize> {
+    let usual = args.template.is_none().then_some(BYTES_OF_TIME_LINE);
+    args.timeline_size.or(usual).filter(|_| !args.no_timeline)
+}
+
+/// The built-in page about a session as one of HTML, and whether it has all that it asked for.
+pub(crate) fn built_in(connection: &mut Connection) -> Result<(String, Vec<Problem>), Failure> {
+    let parts = template::parse(template::BUILT_IN, BUILT_IN_NAME, &library::open(&LibraryArgs::default())?)?;
+    let page = render::page(connection, &parts, true)?;
+    if page.text.trim().is_empty() {
+        return Err(nothing_on(&page));
     }
-    match enclosed::page(connection, args.timeline_size.unwrap_or(BYTES)) {
+    let text = html::page(&with_pictures_inside(&page), time_line(connection, Some(BYTES_OF_TIME_LINE))?.as_ref());
+    Ok((text, page.unanswered))
+}
+
+fn nothing_on(page: &Page) -> Failure {
+    let reasons = page.left_out.iter().map(|(section, reason)| format!("`{section}` is left out: {reason}"));
+    reasons.fold(Problem::new("there is nothing on the page"), Problem::hint).into()
+}
+
+/// The time line of a page of HTML. One that takes more than it may is left out,
+/// and a note says so.
+fn time_line(connection: &mut Connection, bytes: Option<usize>) -> Result<Option<TimeLine>, Failure> {
+    let Some(bytes) = bytes else { return Ok(None) };
+    match enclosed::page(connection, bytes) {
         Err(Failure::Told(problem)) => {
             let hints = problem.hints.iter().map(|hint| format!("; {hint}"));
             terminal::note(&format!("the page has no time line: {}{}", problem.message, hints.collect::<String>()));

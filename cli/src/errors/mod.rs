@@ -13,7 +13,6 @@ mod writing;
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::process::ExitCode;
 use std::sync::Mutex;
 
 use tq_engine::error::io_reason;
@@ -134,12 +133,12 @@ impl Failure {
     }
 
     /// The status of the process.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn status(&self) -> u8 {
         match self {
-            Failure::Told(_) | Failure::CouldNotRun => ExitCode::from(2),
-            Failure::DoesNotHold => ExitCode::from(1),
-            Failure::Interrupted => ExitCode::from(130),
-            Failure::BrokenPipe => ExitCode::SUCCESS,
+            Failure::Told(_) | Failure::CouldNotRun => 2,
+            Failure::DoesNotHold => 1,
+            Failure::Interrupted => 130,
+            Failure::BrokenPipe => 0,
         }
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn key(spec: &TraceSpec, options: &OpenOptions) -> Option<Key> {
     if !options.importers.is_empty() || !(spec.path.is_file() || spec.path.is_dir()) {
         return None;
     }
-    let mut text = format!("tq {} store {}\n", env!("CARGO_PKG_VERSION"), log::VERSION);
+    // Where an interpreter runs us, the program is the same for all versions.
+    let sources = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TQ_SOURCES"));
+    let mut text = format!("tq {sources} store {}\n", log::VERSION);
     let program = std::env::current_exe().ok()?;
     text.push_str(&line_of("program", &program)?);
     text.push_str(&format!("trace {:?} {:?}\n", spec.path, spec.path.canonicalize().ok()?));

@@ -71,6 +71,11 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
     Ok(open.write_all(text.as_bytes()).map_err(failed)?)
 }
 
+/// The outcomes as lines.
+pub(crate) fn lines(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
+    lines::lines(outcomes, tick)
+}
+
 /// Rows as a table of plain text.
 pub(crate) fn table(rows: &RecordBatch, tick: Tick) -> Result<String, Failure> {
     let buffer = Buffer::default();

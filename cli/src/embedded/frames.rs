@@ -1,0 +1,83 @@
+//! Tables of a program as a trace: they are written into a temporary folder, beside a mapping, and read as the format `table` is.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use tempfile::TempDir;
+
+use crate::errors::{Failure, Problem};
+
+/// Rows of one of the tables `tasks`, `links`, `messages`, `counters`, `events` and `locations`.
+pub struct Frame {
+    /// Which one.
+    pub table: String,
+    /// Which column of the rows means which column of the table, and the other keys of a mapping.
+    pub mapping: Vec<(String, String)>,
+    /// The rows.
+    pub rows: Box<dyn RecordBatchReader + Send>,
+}
+
+/// What is given a folder to be opened: one run of all frames.
+pub(super) fn written(frames: Vec<Frame>) -> Result<TempDir, Failure> {
+    let failed = |error: std::io::Error| Problem::new(format!("cannot write a temporary file: {error}"));
+    let folder = tempfile::Builder::new().prefix("tq-frames-").tempdir().map_err(failed)?;
+    let mut mapping = String::new();
+    for (number, frame) in frames.into_iter().enumerate() {
+        let file = format!("{}{number}.arrows", frame.table);
+        mapping.push_str(&format!("[[table]]\ntable = {}\nfile = {}\n", text(&frame.table), text(&file)));
+        for (key, value) in &frame.mapping {
+            mapping.push_str(&format!("{} = {}\n", text(key), text(value)));
+        }
+        write(frame, &folder.path().join(file))?;
+    }
+    std::fs::write(folder.path().join(MAPPING), mapping).map_err(failed)?;
+    Ok(folder)
+}
+
+/// The file that is opened.
+pub(super) const MAPPING: &str = "frames.tq.toml";
+
+/// A failure without the folder, of which nobody knows.
+pub(super) fn named(failure: Failure, folder: &TempDir) -> Failure {
+    let Failure::Told(mut problem) = failure else { return failure };
+    let folder = format!("{}/", folder.path().display());
+    problem.message = problem.message.replace(&folder, "");
+    Failure::Told(problem)
+}
+
+/// A text of TOML.
+fn text(value: &str) -> String {
+    toml::Value::String(value.to_owned()).to_string()
+}
+
+fn write(frame: Frame, path: &Path) -> Result<(), Failure> {
+    let of_frame = |error: ArrowError| Problem::new(format!("the rows of `{}`: {error}", frame.table));
+    let failed = |error: std::io::Error| Problem::file("write", path, &error);
+    let schema = Arc::new(Schema::new(frame.rows.schema().fields().iter().map(plain).collect::<Vec<Field>>()));
+    let file = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut writer = StreamWriter::try_new(file, &schema).map_err(of_frame)?;
+    for batch in frame.rows {
+        let batch = batch.map_err(of_frame)?;
+        let columns = batch.columns().iter().zip(schema.fields());
+        let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<_, _>>();
+        let batch = columns.and_then(|columns| RecordBatch::try_new(Arc::clone(&schema), columns));
+        batch.and_then(|batch| writer.write(&batch)).map_err(of_frame)?;
+    }
+    Ok(writer.finish().map_err(of_frame)?)
+}
+
+/// A dictionary may be another one in each batch, which a file has no room for.
+fn plain(field: &Arc<Field>) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        other => other.clone(),
+    };
+    Field::new(field.name(), data_type, true)
+}

@@ -1,0 +1,296 @@
+//! Questions and their rows.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::ParamValues;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use tokio::sync::mpsc;
+use tq_engine::sql::{SqlError, Statement};
+use tq_engine::{Canceller, Query};
+use tq_udfs::relation::notes::Notes;
+use tq_udfs::ticks::is_shown_as_time;
+
+use super::errors::{Error, Kind, Message};
+use super::pending::Pending;
+use super::session::{Shared, Threads};
+use crate::connection::Params;
+use crate::errors::Failure;
+use crate::statements;
+
+/// Batches that may wait between the query and whoever reads.
+const IN_FLIGHT: usize = 4;
+
+/// The metadata of a column of times that says how long a tick is: `ns`, `ps` or `weights`.
+const TICK: &str = "tq.tick";
+
+/// How columns of words leave, which have dictionaries of their own within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// As views of the texts of the dictionary, which are not copied.
+    Views,
+    /// As dictionaries, which may differ from batch to batch.
+    Dictionaries,
+}
+
+/// A statement that was planned, whose rows can be read any number of times.
+pub struct Question {
+    shared: Arc<Shared>,
+    statement: Statement,
+    params: Params,
+    /// The file of the statement.
+    file: Option<(String, u64)>,
+    /// The first reading takes the plan; others make theirs.
+    planned: Mutex<Option<Query>>,
+    columns: SchemaRef,
+}
+
+impl Question {
+    /// Plans a statement; what it defines takes effect.
+    pub(super) async fn plan(
+        shared: &Arc<Shared>,
+        statement: Statement,
+        params: Params,
+        file: Option<(String, u64)>,
+    ) -> Result<(Question, Vec<Message>), Error> {
+        let query = planned(shared, &statement, &params).await.map_err(|error| worded(error, file.as_ref()))?;
+        let notes = messages(&query.notes());
+        let columns = outgoing(query.schema().as_arrow(), shared.tick(), Words::Views);
+        let shared = Arc::clone(shared);
+        Ok((Question { shared, statement, params, file, planned: Mutex::new(Some(query)), columns }, notes))
+    }
+
+    /// The columns of the answer; none, where the statement defines something. In a [`Reading`], texts may have another type.
+    pub fn columns(&self) -> &SchemaRef {
+        &self.columns
+    }
+
+    /// Runs the question.
+    pub fn read(&self, words: Words) -> Pending<Reading> {
+        let threads = match self.shared.threads() {
+            Ok(threads) => threads,
+            Err(error) => return Pending::failed(error),
+        };
+        let planned_before = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (shared, statement, params) = (Arc::clone(&self.shared), self.statement.clone(), self.params.clone());
+        let (file, is_definition) = (self.file.clone(), self.columns.fields().is_empty());
+        let on = Arc::clone(&threads);
+        threads.begin(Kind::Query, move |sender| async move {
+            let told = |error| worded(error, file.as_ref());
+            let query = match planned_before {
+                Some(query) => Ok(query),
+                // What it defines is defined once.
+                None if is_definition => super::session::nothing(&shared.session).await,
+                None => planned(&shared, &statement, &params).await,
+            };
+            let (query, notes) = match query {
+                Ok(query) => {
+                    let notes = query.notes();
+                    (query, notes)
+                }
+                Err(error) => return sender(Err(told(error)), Vec::new()),
+            };
+            let mut rows = match query.start().await {
+                Ok(rows) => rows,
+                Err(error) => return sender(Err(told(error)), messages(&notes)),
+            };
+            let (batches, receiver) = mpsc::channel(IN_FLIGHT);
+            let schema = outgoing(&rows.schema(), shared.tick(), words);
+            let memory = MemoryConsumer::new("an answer that is kept")
+                .register(&shared.session.context().runtime_env().memory_pool);
+            let reading = Reading {
+                schema: Arc::clone(&schema),
+                rows: receiver,
+                canceller: rows.canceller(),
+                notes,
+                threads: on,
+                shared: Arc::clone(&shared),
+                memory,
+                counted: HashSet::new(),
+                file: file.clone(),
+                statement,
+                rows_read: AtomicU64::new(0),
+            };
+            sender(Ok(reading), Vec::new());
+            while let Some(batch) = rows.next().await {
+                let batch = batch.map_err(|error| worded(error, file.as_ref()));
+                let batch = batch.and_then(|batch| converted(batch, &schema).map_err(of_arrow));
+                let is_error = batch.is_err();
+                if batches.send(batch).await.is_err() || is_error {
+                    break;
+                }
+            }
+        })
+    }
+}
+
+async fn planned(shared: &Shared, statement: &Statement, params: &Params) -> Result<Query, SqlError> {
+    let wanted = statements::placeholders(&statement.text);
+    let params: Params = params.iter().filter(|(name, _)| wanted.contains(name)).cloned().collect();
+    let params = (!params.is_empty()).then(|| ParamValues::from(params));
+    shared.session.execute(statement, params).await
+}
+
+fn worded(error: SqlError, file: Option<&(String, u64)>) -> Error {
+    let failure = Failure::from(error);
+    Error::of(
+        Kind::Query,
+        match file {
+            Some((file, line)) => failure.in_file(file, Some(*line)),
+            None => failure,
+        },
+    )
+}
+
+fn of_arrow(error: ArrowError) -> Error {
+    Error::of(Kind::Query, Failure::from(error))
+}
+
+fn messages(notes: &Notes) -> Vec<Message> {
+    let note = |note: tq_udfs::relation::notes::Note| Message { label: "note", text: note.to_string() };
+    notes.take().into_iter().map(note).collect()
+}
+
+/// What comes next of an answer.
+pub enum Next {
+    /// Some rows.
+    Rows(RecordBatch),
+    /// Nothing more; what functions had to say beside the rows.
+    End(Vec<Message>),
+    /// Not yet.
+    Waiting,
+}
+
+/// The rows of one run of a question. Dropping it ends the run.
+pub struct Reading {
+    schema: SchemaRef,
+    rows: mpsc::Receiver<Result<RecordBatch, Error>>,
+    canceller: Canceller,
+    notes: Arc<Notes>,
+    threads: Arc<Threads>,
+    shared: Arc<Shared>,
+    memory: MemoryReservation,
+    /// Buffers that are reserved already: batches share them.
+    counted: HashSet<usize>,
+    file: Option<(String, u64)>,
+    statement: Statement,
+    rows_read: AtomicU64,
+}
+
+impl Reading {
+    /// The columns of all batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Rows that came until now.
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read.load(Ordering::Relaxed)
+    }
+
+    /// The next batch, for which it waits so long at most.
+    ///
+    /// # Errors
+    /// Whatever goes wrong on the way; nothing comes after it.
+    pub fn next_within(&mut self, at_most: Duration) -> Result<Next, Error> {
+        self.shared.is_of_this_process()?;
+        let rows = &mut self.rows;
+        let Ok(next) = self.threads.wait(async { tokio::time::timeout(at_most, rows.recv()).await }) else {
+            return Ok(Next::Waiting);
+        };
+        match next {
+            Some(batch) => {
+                let batch = batch?;
+                self.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                Ok(Next::Rows(batch))
+            }
+            None => Ok(Next::End(messages(&self.notes))),
+        }
+    }
+
+    /// Asks the memory of the session for a batch that is kept, as long as the reservation of [`Reading::kept`] lives.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn keep(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let mut bytes = 0;
+        batch.columns().iter().for_each(|column| add_new(column, &mut self.counted, &mut bytes));
+        let asked = self.memory.try_grow(bytes);
+        asked.map_err(|error| worded(self.shared.session.error(&error, &self.statement), self.file.as_ref()))
+    }
+
+    /// What was reserved for the batches that are kept.
+    pub fn kept(&mut self) -> MemoryReservation {
+        self.memory.take()
+    }
+
+    /// Ends the run; if it does not stop, the threads are left to it, and other questions get new ones.
+    pub fn abandon(self) {
+        let Reading { rows, canceller, threads, shared, .. } = self;
+        canceller.cancel();
+        drop(rows);
+        shared.leave_behind(&threads);
+    }
+}
+
+/// Adds the bytes of the buffers of a column that were not seen before.
+fn add_new(column: &ArrayRef, seen: &mut HashSet<usize>, bytes: &mut usize) {
+    fn add(data: &datafusion::arrow::array::ArrayData, seen: &mut HashSet<usize>, bytes: &mut usize) {
+        let nulls = data.nulls().map(|nulls| nulls.buffer());
+        for buffer in data.buffers().iter().chain(nulls) {
+            if seen.insert(buffer.data_ptr().as_ptr() as usize) {
+                *bytes += buffer.capacity();
+            }
+        }
+        data.child_data().iter().for_each(|child| add(child, seen, bytes));
+    }
+    add(&column.to_data(), seen, bytes);
+}
+
+/// The columns as they leave: texts as wanted, and times with the length of their tick.
+fn outgoing(schema: &Schema, tick: &str, words: Words) -> SchemaRef {
+    let field = |field: &FieldRef| {
+        let mut metadata = field.metadata().clone();
+        if is_shown_as_time(field) {
+            metadata.extend(tq_udfs::ticks::time_metadata());
+            metadata.insert(TICK.to_owned(), tick.to_owned());
+        }
+        let data_type = match words {
+            Words::Views => with_views(field.data_type()),
+            Words::Dictionaries => field.data_type().clone(),
+        };
+        Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata)
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<Field>>()))
+}
+
+fn with_views(data_type: &DataType) -> DataType {
+    let within = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(with_views(field.data_type())));
+    match data_type {
+        DataType::Dictionary(_, values) => match values.as_ref() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8View,
+            other => other.clone(),
+        },
+        DataType::List(field) => DataType::List(within(field)),
+        DataType::LargeList(field) => DataType::LargeList(within(field)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
+        other => other.clone(),
+    }
+}
+
+fn converted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns: Result<Vec<ArrayRef>, ArrowError> = (batch.columns().iter().zip(schema.fields()))
+        .map(|(column, field)| match column.data_type() == field.data_type() {
+            true => Ok(Arc::clone(column)),
+            false => cast(column, field.data_type()),
+        })
+        .collect();
+    let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns?, &options)
+}
