@@ -6,6 +6,7 @@ use datafusion::arrow::array::RecordBatch;
 
 use super::errors::{Error, Kind};
 use super::opening::Opening;
+use super::pages::Shown;
 use super::pending::Pending;
 use crate::args::{CheckArgs, LibraryArgs, TimeoutArgs};
 use crate::check::{self, Verdict};
@@ -53,6 +54,8 @@ pub struct CheckOutcome {
 pub struct Checks {
     /// Each of them.
     pub outcomes: Vec<CheckOutcome>,
+    /// How its rows are shown to people.
+    pub shown: Shown,
     /// All of it as lines, as `tq check` prints it.
     pub text: String,
 }
@@ -65,7 +68,11 @@ impl Checking {
             let args = self.args()?;
             let check::Checked { outcomes, tick, .. } = check::outcomes(&args)?;
             let text = check::lines(&outcomes, tick)?;
-            Ok(Checks { outcomes: outcomes.into_iter().map(CheckOutcome::from).collect(), text })
+            Ok(Checks {
+                outcomes: outcomes.into_iter().map(CheckOutcome::from).collect(),
+                shown: Shown::new(tick),
+                text,
+            })
         })
     }
 

@@ -91,7 +91,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// What the options of a command line are called in a program.
-const CALLED: [(&str, &str); 9] = [
+const CALLED: [(&str, &str); 10] = [
+    ("`tq query --param ", "`"),
     ("`tq functions NAME`", "`session.functions(\"NAME\")`"),
     ("`tq functions`", "`session.functions()`"),
     ("`tq queries`", "`session.queries()`"),

@@ -20,9 +20,9 @@ pub use datafusion::common::ScalarValue;
 pub use errors::{Error, Kind, Message};
 pub use frames::Frame;
 pub use opening::{Opening, Progress};
-pub use pages::Page;
+pub use pages::{Page, Shown};
 pub use pending::Pending;
-pub use questions::{Next, Question, Reading, Words};
+pub use questions::{Next, Question, Reading, Reserved, Words};
 pub use session::{FunctionInfo, Parameter, QueryInfo, Session};
 pub use tq_engine::VERSION;
 

@@ -1,17 +1,21 @@
 //! Pictures and pages of a session.
 
+use datafusion::arrow::array::RecordBatch;
 use tq_engine::sql::Statement;
+use tq_udfs::ticks::Tick;
 
 use super::errors::{Error, Kind};
 use super::pending::Pending;
 use super::session::{Session, saved};
 use crate::charts::Chart;
+use crate::check;
 use crate::commands::report;
 use crate::connection::Params;
 use crate::errors::{Failure, Problem};
 use crate::format::Format;
-use crate::output::Picture;
+use crate::output::{Picture, markdown};
 use crate::pictures;
+use crate::report::html;
 
 /// A page of HTML that needs nothing else.
 #[derive(Debug, Clone)]
@@ -22,7 +26,39 @@ pub struct Page {
     pub unanswered: Vec<Error>,
 }
 
+/// Shows rows to people: times have units.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown(Tick);
+
+impl Shown {
+    pub(super) fn new(tick: Tick) -> Shown {
+        Shown(tick)
+    }
+
+    /// A table of HTML, in which every text is escaped.
+    ///
+    /// # Errors
+    /// A column of a type that has no text.
+    pub fn html(self, rows: &RecordBatch) -> Result<String, Error> {
+        let table = markdown::table(rows, self.0).map_err(|failure| Error::of(Kind::Query, failure))?;
+        Ok(html::body(&table))
+    }
+
+    /// A table of text.
+    ///
+    /// # Errors
+    /// A column of a type that has no text.
+    pub fn text(self, rows: &RecordBatch) -> Result<String, Error> {
+        check::table(rows, self.0).map_err(|failure| Error::of(Kind::Query, failure))
+    }
+}
+
 impl Session {
+    /// How its rows are shown to people.
+    pub fn shown(&self) -> Shown {
+        Shown::new(self.0.session.tick())
+    }
+
     /// Draws the answer of SQL as SVG: `gantt`, `bar x=duration y=name` and their like.
     pub fn draw(&self, text: String, chart: String, params: Params) -> Pending<String> {
         let shared = std::sync::Arc::clone(&self.0);

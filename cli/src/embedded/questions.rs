@@ -111,7 +111,7 @@ impl Question {
                 notes,
                 threads: on,
                 shared: Arc::clone(&shared),
-                memory,
+                memory: Arc::new(memory),
                 counted: HashSet::new(),
                 file: file.clone(),
                 statement,
@@ -167,6 +167,12 @@ pub enum Next {
     Waiting,
 }
 
+/// Memory of the session for rows that somebody keeps.
+#[derive(Clone)]
+pub struct Reserved {
+    _memory: Arc<MemoryReservation>,
+}
+
 /// The rows of one run of a question. Dropping it ends the run.
 pub struct Reading {
     schema: SchemaRef,
@@ -175,7 +181,7 @@ pub struct Reading {
     notes: Arc<Notes>,
     threads: Arc<Threads>,
     shared: Arc<Shared>,
-    memory: MemoryReservation,
+    memory: Arc<MemoryReservation>,
     /// Buffers that are reserved already: batches share them.
     counted: HashSet<usize>,
     file: Option<(String, u64)>,
@@ -214,7 +220,7 @@ impl Reading {
         }
     }
 
-    /// Asks the memory of the session for a batch that is kept, as long as the reservation of [`Reading::kept`] lives.
+    /// Asks the memory of the session for a batch that is kept, as long as what [`Reading::reserved`] gives lives.
     ///
     /// # Errors
     /// There is no room.
@@ -225,9 +231,9 @@ impl Reading {
         asked.map_err(|error| worded(self.shared.session.error(&error, &self.statement), self.file.as_ref()))
     }
 
-    /// What was reserved for the batches that are kept.
-    pub fn kept(&mut self) -> MemoryReservation {
-        self.memory.take()
+    /// What is reserved for the batches that are kept; those that follow add to it.
+    pub fn reserved(&self) -> Reserved {
+        Reserved { _memory: Arc::clone(&self.memory) }
     }
 
     /// Ends the run; if it does not stop, the threads are left to it, and other questions get new ones.

@@ -1,0 +1,232 @@
+"""The API of Perfetto's Python package on the engine of tq: a script changes one import line.
+
+    from tq.perfetto import TraceProcessor          # from perfetto.trace_processor import TraceProcessor
+    from tq.perfetto import BatchTraceProcessor     # from perfetto.batch_trace_processor.api import BatchTraceProcessor
+
+Queries read the views of the schema `perfetto`, whose times (`ts`, `dur`) are nanoseconds; what PerfettoSQL cannot be answered raises
+`TraceProcessorException`, which names the table or function that is missing.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, TypeVar, Union
+
+from ._errors import Error, QueryError, missing
+from ._result import Collected
+from ._session import Session, open
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "BatchTraceProcessor",
+    "BatchTraceProcessorConfig",
+    "QueryResultIterator",
+    "Row",
+    "TraceProcessor",
+    "TraceProcessorConfig",
+    "TraceProcessorException",
+]
+
+Trace = Union[str, "os.PathLike[str]", bytes, Any]
+T = TypeVar("T")
+
+
+class TraceProcessorException(Exception):
+    """A trace or a query that cannot be answered."""
+
+
+@dataclass
+class TraceProcessorConfig:
+    """Settings that scripts give; those of Perfetto's binary (`bin_path`, `unique_port`, …) mean nothing here."""
+
+    bin_path: Optional[str] = None
+    unique_port: bool = True
+    verbose: bool = False
+    ingest_ftrace_in_raw: bool = False
+    enable_dev_features: bool = False
+    resolver_registry: Any = None
+    load_timeout: int = 2
+    extra_flags: Optional[list[str]] = None
+
+
+class Row:
+    """A row, whose columns are attributes; NULL is None."""
+
+    def __init__(self, names: list[str], values: tuple[Any, ...]) -> None:
+        self.__dict__.update(zip(names, values))
+
+    def __repr__(self) -> str:
+        return str(self.__dict__)
+
+
+class QueryResultIterator:
+    """The rows of a query. It is read once, as Perfetto's is; `as_pandas_dataframe` has all rows, whatever was read."""
+
+    Row = Row
+
+    def __init__(self, rows: Collected) -> None:
+        self._rows = rows
+        self._left: Optional[Iterator[tuple[Any, ...]]] = None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return self._rows.columns
+
+    def as_pandas_dataframe(self) -> pandas.DataFrame:
+        """A DataFrame of pandas; whole numbers with NULLs are `Int64`. `ImportError` without pandas."""
+        return self._rows.df()
+
+    def as_polars_dataframe(self) -> Any:
+        """A DataFrame of polars. `ImportError` without polars."""
+        return self._rows.pl()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        if self._left is None:
+            self._left = iter(self._rows)
+        return Row(self.column_names, next(self._left))
+
+
+class TraceProcessor:
+    """Traces, and SQL about them in Perfetto's words.
+
+    `trace` is a path, a file that is open for reading bytes, or bytes. `addr` names a server of Perfetto's, which is not used here: an error.
+    """
+
+    def __init__(self, trace: Optional[Trace] = None, addr: Optional[str] = None, config: Optional[TraceProcessorConfig] = None, file_path: Optional[str] = None, **options: Any) -> None:
+        trace = trace if trace is not None else file_path
+        if addr is not None:
+            raise TraceProcessorException("`addr` names a server, and the traces are read in this process: give `trace`")
+        if trace is None:
+            raise TraceProcessorException("give `trace`: a path, a file, or bytes")
+        self.config = config or TraceProcessorConfig()
+        self.session = _opened(trace, options)
+
+    def query(self, sql: str) -> QueryResultIterator:
+        """Answers PerfettoSQL."""
+        try:
+            return QueryResultIterator(self.session.sql(sql).collect())
+        except Error as error:
+            raise _told(error) from error
+
+    def metric(self, metrics: list[str]) -> Any:
+        """Metrics of Perfetto are programs of its own: `NotImplementedError`."""
+        raise NotImplementedError(f"metrics of Perfetto are not here ({', '.join(metrics)}); `tq.open(…).queries()` lists saved queries")
+
+    trace_summary = metric
+
+    def close(self) -> None:
+        """Closes the traces."""
+        self.session.close()
+
+    def __enter__(self) -> TraceProcessor:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> bool:
+        self.close()
+        return False
+
+
+@dataclass
+class BatchTraceProcessorConfig:
+    """Settings that scripts give: `tp_config` is that of each trace."""
+
+    tp_config: Optional[TraceProcessorConfig] = None
+    load_failure_handling: Any = None
+    execute_failure_handling: Any = None
+
+
+class BatchTraceProcessor:
+    """Many traces, each of which is asked by itself: a pattern of paths, or a list of traces."""
+
+    def __init__(self, traces: Union[str, Iterable[Trace]], config: Optional[BatchTraceProcessorConfig] = None) -> None:
+        config = config or BatchTraceProcessorConfig()
+        if isinstance(traces, str):
+            found = sorted(glob.glob(traces, recursive=True))
+            if not found:
+                raise TraceProcessorException(f"no file is called like `{traces}`")
+            traces = found
+        self.paths: list[Any] = list(traces)
+        self.processors = [TraceProcessor(trace, config=config.tp_config) for trace in self.paths]
+
+    def query(self, sql: str) -> list[pandas.DataFrame]:
+        """The answer of each trace as a DataFrame, in the order of the traces."""
+        return self.execute(lambda processor: processor.query(sql).as_pandas_dataframe())
+
+    def query_and_flatten(self, sql: str) -> pandas.DataFrame:
+        """The answers of all traces in one DataFrame, whose column `_path` names the trace."""
+        return self.execute_and_flatten(lambda processor: processor.query(sql).as_pandas_dataframe())
+
+    def query_single_result(self, sql: str) -> list[Any]:
+        """The one value that each trace answers."""
+
+        def single(processor: TraceProcessor) -> Any:
+            rows = processor.query(sql)
+            if len(rows) != 1 or len(rows.column_names) != 1:
+                raise TraceProcessorException(f"one value was expected, and there are {len(rows)} rows of {len(rows.column_names)} columns")
+            return vars(next(rows))[rows.column_names[0]]
+
+        return self.execute(single)
+
+    def execute(self, work: Callable[[TraceProcessor], T]) -> list[T]:
+        """What `work` gives for each trace, in the order of the traces."""
+        return [work(processor) for processor in self.processors]
+
+    def execute_and_flatten(self, work: Callable[[TraceProcessor], pandas.DataFrame]) -> pandas.DataFrame:
+        """The DataFrames of `work` in one, whose column `_path` names the trace."""
+        try:
+            import pandas
+        except ImportError:
+            raise missing("pandas", "pandas") from None
+        frames = [frame.assign(_path=str(path)) for path, frame in zip(self.paths, self.execute(work))]
+        return pandas.concat(frames, ignore_index=True)
+
+    def close(self) -> None:
+        """Closes all traces."""
+        for processor in self.processors:
+            processor.close()
+
+    def __enter__(self) -> BatchTraceProcessor:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> bool:
+        self.close()
+        return False
+
+
+def _opened(trace: Trace, options: dict[str, Any]) -> Session:
+    try:
+        if isinstance(trace, (str, os.PathLike)):
+            return open(trace, **options)
+        data = trace.read() if hasattr(trace, "read") else trace if isinstance(trace, bytes) else b"".join(trace)
+        with tempfile.TemporaryDirectory(prefix="tq-perfetto-") as folder:
+            path = os.path.join(folder, "trace")
+            with _bytes_of(path) as file:
+                file.write(data)
+            return open(path, **options)
+    except Error as error:
+        raise _told(error) from error
+
+
+def _bytes_of(path: str) -> Any:
+    import io
+
+    return io.open(path, "wb")
+
+
+def _told(error: Error) -> TraceProcessorException:
+    hint = "\nhint: the tables that there are: `SELECT name FROM docs.tables`, and https://github.com/tq-traces/tq/blob/main/docs/coming-from-perfetto.md"
+    lacks = isinstance(error, QueryError) and error.what.startswith(("no table", "no function", "no view"))
+    return TraceProcessorException(str(error) + (hint if lacks else ""))
