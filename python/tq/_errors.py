@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from typing import Optional
@@ -52,6 +53,8 @@ class TraceNote(UserWarning):
 
 def warn(label: str, text: str) -> None:
     """Warns whoever called the package."""
+    # Frames are read from a temporary folder, of which nobody knows.
+    text = re.sub(r"\S*/tq-frames-\w+/", "", text)
     level = 1
     frame = sys._getframe(0)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:

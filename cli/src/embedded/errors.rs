@@ -91,7 +91,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// What the options of a command line are called in a program.
-const CALLED: [(&str, &str); 10] = [
+const CALLED: [(&str, &str); 11] = [
+    ("`tq functions` lists the functions, `\\f` at the prompt", "`session.functions()` lists the functions"),
     ("`tq query --param ", "`"),
     ("`tq functions NAME`", "`session.functions(\"NAME\")`"),
     ("`tq functions`", "`session.functions()`"),

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::errors::{Failure, Problem};
 
-/// Rows of one of the tables `tasks`, `links`, `messages`, `counters`, `events` and `locations`.
+/// Rows of one of the tables `tasks`, `links`, `messages`, `counters`, `events` and `locations`, each of which has one frame at most.
 pub struct Frame {
     /// Which one.
     pub table: String,
@@ -29,8 +29,8 @@ pub(super) fn written(frames: Vec<Frame>) -> Result<TempDir, Failure> {
     let failed = |error: std::io::Error| Problem::new(format!("cannot write a temporary file: {error}"));
     let folder = tempfile::Builder::new().prefix("tq-frames-").tempdir().map_err(failed)?;
     let mut mapping = String::new();
-    for (number, frame) in frames.into_iter().enumerate() {
-        let file = format!("{}{number}.arrows", frame.table);
+    for frame in frames {
+        let file = format!("{}.arrows", frame.table);
         mapping.push_str(&format!("[[table]]\ntable = {}\nfile = {}\n", text(&frame.table), text(&file)));
         for (key, value) in &frame.mapping {
             mapping.push_str(&format!("{} = {}\n", text(key), text(value)));
@@ -49,7 +49,24 @@ pub(super) fn named(failure: Failure, folder: &TempDir) -> Failure {
     let Failure::Told(mut problem) = failure else { return failure };
     let folder = format!("{}/", folder.path().display());
     problem.message = problem.message.replace(&folder, "");
+    if let Some((table, _)) = problem.message.split_once(".arrows: ") {
+        let table = table.to_owned();
+        problem.hints.iter_mut().for_each(|hint| *hint = mapped(hint, &table));
+    }
     Failure::Told(problem)
+}
+
+/// The lines of a mapping that a hint suggests, as a program gives them.
+fn mapped(hint: &str, table: &str) -> String {
+    let (lines, rest) =
+        hint.split_once(" (").map_or((hint, String::new()), |(lines, rest)| (lines, format!(" ({rest}")));
+    let pairs: Option<Vec<String>> = (lines.split(", "))
+        .map(|line| line.split_once(" = \"").map(|(key, value)| format!("\"{key}\": \"{value}")))
+        .collect();
+    match pairs {
+        Some(pairs) => format!("mapping={{\"{table}\": {{{}}}}}{rest}", pairs.join(", ")),
+        None => hint.to_owned(),
+    }
 }
 
 /// A text of TOML.
@@ -80,4 +97,18 @@ fn plain(field: &Arc<Field>) -> Field {
         other => other.clone(),
     };
     Field::new(field.name(), data_type, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggested_lines_become_a_mapping() {
+        assert_eq!(
+            mapped("start = \"begin\", name = \"op\" (guessed)", "tasks"),
+            "mapping={\"tasks\": {\"start\": \"begin\", \"name\": \"op\"}} (guessed)"
+        );
+        assert_eq!(mapped("name it", "tasks"), "name it");
+    }
 }

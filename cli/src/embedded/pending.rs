@@ -19,6 +19,8 @@ pub struct Pending<T> {
     done: Receiver<(Result<T, Error>, Vec<Message>)>,
     abandoned: Arc<Notify>,
     kind: Kind,
+    /// Done when it is abandoned.
+    left: Box<dyn FnOnce() + Send>,
 }
 
 impl<T: Send + 'static> Pending<T> {
@@ -42,7 +44,7 @@ impl<T: Send + 'static> Pending<T> {
         };
         let started = std::thread::Builder::new().name("tq-work".to_owned()).stack_size(STACK_BYTES).spawn(working);
         match started {
-            Ok(_) => Pending { done, abandoned, kind },
+            Ok(_) => Pending { done, abandoned, kind, left: Box::new(|| {}) },
             Err(error) => Pending::failed(Error::of_problem(kind, Problem::no_threads(&error))),
         }
     }
@@ -52,7 +54,7 @@ impl<T: Send + 'static> Pending<T> {
         let (sender, done) = channel();
         let kind = error.kind;
         let _ = sender.send((Err(error), Vec::new()));
-        Pending { done, abandoned: Arc::new(Notify::new()), kind }
+        Pending { done, abandoned: Arc::new(Notify::new()), kind, left: Box::new(|| {}) }
     }
 
     /// What another runtime sends.
@@ -60,8 +62,9 @@ impl<T: Send + 'static> Pending<T> {
         kind: Kind,
         done: Receiver<(Result<T, Error>, Vec<Message>)>,
         abandoned: Arc<Notify>,
+        left: Box<dyn FnOnce() + Send>,
     ) -> Pending<T> {
-        Pending { done, abandoned, kind }
+        Pending { done, abandoned, kind, left }
     }
 
     /// Waits so long at most; `None`: it is not done yet.
@@ -79,5 +82,6 @@ impl<T: Send + 'static> Pending<T> {
     /// Nobody waits any more. A question ends; a trace that is being read is read to its end, and given up.
     pub fn abandon(self) {
         self.abandoned.notify_one();
+        (self.left)();
     }
 }

@@ -1,9 +1,11 @@
 //! Questions and their rows.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -81,7 +83,7 @@ impl Question {
         let (shared, statement, params) = (Arc::clone(&self.shared), self.statement.clone(), self.params.clone());
         let (file, is_definition) = (self.file.clone(), self.columns.fields().is_empty());
         let on = Arc::clone(&threads);
-        threads.begin(Kind::Query, move |sender| async move {
+        self.shared.begin(&threads, move |sender| async move {
             let told = |error| worded(error, file.as_ref());
             let query = match planned_before {
                 Some(query) => Ok(query),
@@ -115,7 +117,6 @@ impl Question {
                 counted: HashSet::new(),
                 file: file.clone(),
                 statement,
-                rows_read: AtomicU64::new(0),
             };
             sender(Ok(reading), Vec::new());
             while let Some(batch) = rows.next().await {
@@ -127,6 +128,30 @@ impl Question {
                 }
             }
         })
+    }
+}
+
+/// Waits for `what`, so long at most. The threads of questions keep no time where all of them compute without a pause.
+fn within<T>(at_most: Duration, what: impl Future<Output = T>) -> Option<T> {
+    struct Unparks(Thread);
+    impl Wake for Unparks {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let end = Instant::now() + at_most;
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut what = std::pin::pin!(what);
+    loop {
+        if let Poll::Ready(done) = what.as_mut().poll(&mut context) {
+            return Some(done);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        thread::park_timeout(left);
     }
 }
 
@@ -186,7 +211,6 @@ pub struct Reading {
     counted: HashSet<usize>,
     file: Option<(String, u64)>,
     statement: Statement,
-    rows_read: AtomicU64,
 }
 
 impl Reading {
@@ -195,27 +219,15 @@ impl Reading {
         &self.schema
     }
 
-    /// Rows that came until now.
-    pub fn rows_read(&self) -> u64 {
-        self.rows_read.load(Ordering::Relaxed)
-    }
-
     /// The next batch, for which it waits so long at most.
     ///
     /// # Errors
     /// Whatever goes wrong on the way; nothing comes after it.
     pub fn next_within(&mut self, at_most: Duration) -> Result<Next, Error> {
         self.shared.is_of_this_process()?;
-        let rows = &mut self.rows;
-        let Ok(next) = self.threads.wait(async { tokio::time::timeout(at_most, rows.recv()).await }) else {
-            return Ok(Next::Waiting);
-        };
+        let Some(next) = within(at_most, self.rows.recv()) else { return Ok(Next::Waiting) };
         match next {
-            Some(batch) => {
-                let batch = batch?;
-                self.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                Ok(Next::Rows(batch))
-            }
+            Some(batch) => Ok(Next::Rows(batch?)),
             None => Ok(Next::End(messages(&self.notes))),
         }
     }

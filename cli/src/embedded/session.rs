@@ -47,35 +47,6 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Begins `work`, which gives its result away when it has one, and may then go on.
-    pub(super) fn begin<T, F>(
-        &self,
-        kind: Kind,
-        work: impl FnOnce(Box<dyn FnOnce(Result<T, Error>, Vec<Message>) + Send>) -> F,
-    ) -> Pending<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (sender, done) = channel();
-        let abandoned = Arc::new(Notify::new());
-        let until = Arc::clone(&abandoned);
-        let given = Box::new(move |result, said| {
-            // Whoever waited may have gone.
-            let _ = sender.send((result, said));
-        });
-        let work = work(given);
-        if let Some(runtime) = &self.runtime {
-            runtime.spawn(async move {
-                tokio::select! {
-                    () = work => {}
-                    () = until.notified() => {}
-                }
-            });
-        }
-        Pending::of(kind, done, abandoned)
-    }
-
     /// Waits for something that takes no longer than it says itself.
     pub(super) fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         match &self.runtime {
@@ -128,6 +99,37 @@ impl Shared {
         let made = Arc::new(Threads { runtime: Some(runtime), process: self.process });
         *threads = Some(Arc::clone(&made));
         Ok(made)
+    }
+
+    /// Begins `work` on those threads, which gives its result away when it has one, and may then go on. Where it is abandoned, the threads
+    /// are left to it.
+    pub(super) fn begin<T, F>(
+        self: &Arc<Self>,
+        threads: &Arc<Threads>,
+        work: impl FnOnce(Box<dyn FnOnce(Result<T, Error>, Vec<Message>) + Send>) -> F,
+    ) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, done) = channel();
+        let abandoned = Arc::new(Notify::new());
+        let until = Arc::clone(&abandoned);
+        let given = Box::new(move |result, said| {
+            // Whoever waited may have gone.
+            let _ = sender.send((result, said));
+        });
+        let work = work(given);
+        if let Some(runtime) = &threads.runtime {
+            runtime.spawn(async move {
+                tokio::select! {
+                    () = work => {}
+                    () = until.notified() => {}
+                }
+            });
+        }
+        let (shared, those) = (Arc::clone(self), Arc::clone(threads));
+        Pending::of(Kind::Query, done, abandoned, Box::new(move || shared.leave_behind(&those)))
     }
 
     /// Questions that come get other threads: one that never awaits may have these.
@@ -249,7 +251,7 @@ impl Session {
             Err(error) => return Pending::failed(error),
         };
         let shared = Arc::clone(&self.0);
-        threads.begin(Kind::Query, move |done| async move {
+        self.0.begin(&threads, move |done| async move {
             match of_text(&shared, &text, params).await {
                 Ok((question, notes)) => done(Ok(question), notes),
                 Err(error) => done(Err(error), Vec::new()),
