@@ -108,7 +108,7 @@ def test_fixed_width_columns_are_not_copied(tiny):
     addresses = [chunk.buffers()[1].address for chunk in pyarrow.table(kept).column("start").chunks]
     assert addresses == [chunk.buffers()[1].address for chunk in pyarrow.table(kept).column("start").chunks]
     # polars puts batches together unless it is told not to; what it has is read again by Arrow's interface.
-    series = polars.DataFrame(kept, rechunk=False).get_column("start")
+    series = polars.from_arrow(kept, rechunk=False).get_column("start")
     chunks = [chunk.to_arrow() for chunk in series.get_chunks()]
     assert [chunk.buffers()[1].address + 8 * chunk.offset for chunk in chunks] == addresses
 

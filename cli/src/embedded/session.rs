@@ -68,19 +68,21 @@ impl Drop for Threads {
     }
 }
 
+fn forked() -> Problem {
+    Problem::new("the session was opened before this process was forked from another one")
+        .hint("open the traces in each process, or start processes with the method `spawn`")
+}
+
 impl Shared {
     pub(super) fn tick(&self) -> &'static str {
         self.session.tick().symbol()
     }
 
     pub(super) fn is_of_this_process(&self) -> Result<(), Error> {
-        if self.process == std::process::id() {
-            return Ok(());
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(Error::of_problem(Kind::Query, forked())),
         }
-        let mut error =
-            Error::new(Kind::Query, "the session was opened before this process was forked from another one");
-        error.hints.push("open the traces in each process, or start processes with the method `spawn`".to_owned());
-        Err(error)
     }
 
     pub(super) fn threads(&self) -> Result<Arc<Threads>, Error> {
@@ -142,6 +144,9 @@ impl Shared {
 
     /// A connection, for what is more than a question.
     pub(super) fn connection(&self) -> Result<Connection, Failure> {
+        if self.is_of_this_process().is_err() {
+            return Err(forked().into());
+        }
         Connection::to(&self.session, self.workers.as_ref(), self.count)
     }
 }
