@@ -184,9 +184,12 @@ class Listing(list[T]):
         rows = [vars(entry) for entry in self]
         names = list(rows[0]) if rows else []
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        cell = lambda value: html.escape(", ".join(value) if isinstance(value, list) else str(value).split("\n\n")[0])  # noqa: E731
-        body = "".join(f"<tr>{''.join(f'<td>{cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
+        body = "".join(f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    return html.escape(", ".join(value) if isinstance(value, list) else str(value).split("\n\n")[0])
 
 
 class Picture:

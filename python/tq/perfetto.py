@@ -68,8 +68,6 @@ class Row:
 class QueryResultIterator:
     """The rows of a query. It is read once, as Perfetto's is; `as_pandas_dataframe` has all rows, whatever was read."""
 
-    Row = Row
-
     def __init__(self, rows: Collected) -> None:
         self._rows = rows
         self._left: Optional[Iterator[tuple[Any, ...]]] = None
@@ -134,9 +132,8 @@ class TraceProcessor:
     def __enter__(self) -> TraceProcessor:
         return self
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> bool:
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
         self.close()
-        return False
 
 
 @dataclass
@@ -201,9 +198,8 @@ class BatchTraceProcessor:
     def __enter__(self) -> BatchTraceProcessor:
         return self
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> bool:
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
         self.close()
-        return False
 
 
 def _opened(trace: Trace, options: dict[str, Any]) -> Session:
