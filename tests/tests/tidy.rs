@@ -18,6 +18,7 @@ const LEFT_TO_OTHERS: &[(&str, &str, &str)] = &[
     ("engine/src", "println!", "import_stats rows or notes: only the cli prints"),
     ("engine/src", "process::exit", "an error: only the cli exits"),
     ("engine/src", "tq_cli", "nothing: dependencies point one way, cli -> engine -> udfs"),
+    ("python/src", "tq_engine", "tq_cli::embedded: dependencies point one way, python -> cli -> engine -> udfs"),
     ("engine/src/importers", ".unwrap()", "an ImportError that names file and place"),
 ];
 
@@ -59,7 +60,7 @@ pub(crate) fn sources() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz"] {
+    for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz", "python"] {
         collect(&root().join(folder), &mut found);
     }
     found.sort();
@@ -206,7 +207,7 @@ fn dependencies_point_one_way() {
 fn dependencies_are_used() {
     let mut faults = Vec::new();
     let mut of_members = BTreeSet::new();
-    for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz"] {
+    for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz", "python"] {
         let of_folder = root().join(folder);
         let is_test = |path: &Path| folder != "tests" && path.starts_with(of_folder.join("tests"));
         let (mut code, mut all) = (BTreeSet::new(), BTreeSet::new());
@@ -237,6 +238,35 @@ fn dependencies_are_used() {
             faults.push(format!("Cargo.toml: no member depends on `{name}`"));
         }
     }
+    report(&faults);
+}
+
+/// The package for Python has a lock file of its own, and shares what is compiled with the workspace where the versions are the same.
+#[test]
+fn python_has_the_versions_of_the_workspace() {
+    let versions = |file: &str| -> BTreeSet<(String, String)> {
+        let text = read(&root().join(file));
+        let package = |package: &str| {
+            let value = |key: &str| {
+                let line = package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+                line.unwrap_or_default().trim_matches('"').to_owned()
+            };
+            (value("name"), value("version"))
+        };
+        text.split("[[package]]").skip(1).map(package).collect()
+    };
+    let (ours, theirs) = (versions("Cargo.lock"), versions("python/Cargo.lock"));
+    let is_shared = |name: &String| ours.iter().any(|(ours, _)| ours == name);
+    let differs = |package: &&(String, String)| is_shared(&package.0) && !ours.contains(*package);
+    let faults: Vec<String> = theirs
+        .iter()
+        .filter(differs)
+        .map(|(name, version)| {
+            let asked = "cargo update --manifest-path python/Cargo.toml --precise";
+            format!("python/Cargo.lock: {name} {version} is another one in Cargo.lock -> {asked} VERSION {name}")
+        })
+        .collect();
+    assert!(theirs.iter().filter(|(name, _)| is_shared(name)).count() > 100);
     report(&faults);
 }
 
