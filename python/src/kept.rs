@@ -10,9 +10,8 @@ use tq_cli::embedded::arrow::datatypes::SchemaRef;
 use tq_cli::embedded::{Error, Kind, Reserved, Shown};
 
 use crate::errors::exception;
-use crate::question::columns;
 use crate::stream::{OfBatches, capsule};
-use crate::values::values;
+use crate::values::{columns, values};
 
 /// Rows in memory.
 #[pyclass(frozen, module = "tq._tq")]

@@ -31,9 +31,11 @@ fn run(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
     py.detach(|| tq_cli::run(arguments))
 }
 
-/// From now on this process is the interpreter's: signals, memory and stderr are left to it.
+/// From now on this process is the interpreter's: signals, memory and stderr are left to it. `program` are the words that start `tq` as a
+/// process of its own.
 #[pyfunction]
-fn embed() {
+fn embed(program: Vec<OsString>) {
+    tq_cli::started_as(program);
     tq_cli::embedded::embed();
 }
 

@@ -11,6 +11,7 @@ use tq_cli::embedded::{Shown, Words};
 
 use crate::kept::Kept;
 use crate::stream::{OfReading, capsule};
+use crate::values::columns;
 use crate::wait::{abandon, next_batch, wait_for};
 
 /// A statement that was planned. Each reading runs it again.
@@ -113,14 +114,4 @@ impl Reading {
             )),
         }
     }
-}
-
-/// Name, type and metadata of each column.
-pub(crate) fn columns(schema: &SchemaRef) -> Vec<(String, String, Vec<(String, String)>)> {
-    let column = |field: &Arc<embedded::arrow::datatypes::Field>| {
-        let mut metadata: Vec<(String, String)> = field.metadata().clone().into_iter().collect();
-        metadata.sort();
-        (field.name().clone(), field.data_type().to_string(), metadata)
-    };
-    schema.fields().iter().map(column).collect()
 }

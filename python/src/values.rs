@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use tq_cli::embedded::ScalarValue;
 use tq_cli::embedded::arrow::array::{Array, ArrayRef, AsArray};
 use tq_cli::embedded::arrow::compute::cast;
-use tq_cli::embedded::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, UInt64Type};
+use tq_cli::embedded::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef, TimeUnit, UInt64Type};
 use tq_cli::embedded::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// The values of a column: numbers, texts, bytes, lists and dictionaries; times with a date are `datetime`, to the microsecond. Other
@@ -111,6 +111,16 @@ fn dates(py: Python<'_>, column: &ArrayRef, with_zone: bool) -> PyResult<Vec<Py<
         None => Ok(py.None()),
     };
     micros.as_primitive::<Int64Type>().iter().map(date).collect()
+}
+
+/// Name, type and metadata of each column.
+pub(crate) fn columns(schema: &SchemaRef) -> Vec<(String, String, Vec<(String, String)>)> {
+    let column = |field: &std::sync::Arc<Field>| {
+        let mut metadata: Vec<(String, String)> = field.metadata().clone().into_iter().collect();
+        metadata.sort();
+        (field.name().clone(), field.data_type().to_string(), metadata)
+    };
+    schema.fields().iter().map(column).collect()
 }
 
 /// The value of a parameter.

@@ -96,7 +96,7 @@ def test_values_of_parameters_have_types(tiny):
 
 def test_definitions_take_effect_once(tiny):
     made = tiny.sql("CREATE TABLE mine AS SELECT 1 AS one")
-    assert made.columns == [] and made.fetchall() == [] and made.fetchall() == []
+    assert made.columns == [] and made.collect().columns == [] and made.collect().columns == [] and made.fetchall() == []
     assert tiny.sql("CREATE VIEW two AS SELECT one + 1 AS two FROM mine; SELECT two FROM two").fetchall() == [(2,)]
     with tq.open(TINY, read_only=True) as session, pytest.raises(tq.QueryError):
         session.sql("CREATE VIEW mine AS SELECT 1")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Optional
 
 from . import _tq
+
+PROGRAM = [sys.executable, "-m", "tq"]
+"""What starts the command `tq`."""
 
 _process: Optional[int] = None
 
@@ -15,7 +19,7 @@ def ready() -> None:
     """Before the first session: signals and memory are the interpreter's, and nothing temporary stays behind it."""
     global _process
     if _process is None:
-        _tq.embed()
+        _tq.embed(PROGRAM)
         atexit.register(_leave)
         _process = os.getpid()
 

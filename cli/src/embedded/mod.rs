@@ -13,6 +13,7 @@ mod pages;
 mod pending;
 mod questions;
 mod session;
+mod shared;
 
 pub use checks::{CheckOutcome, Checking, Checks};
 pub use datafusion::arrow;

@@ -97,7 +97,7 @@ impl Session {
 }
 
 fn svg(
-    shared: &super::session::Shared,
+    shared: &super::shared::Shared,
     statement: &Statement,
     params: &Params,
     chart: Option<Chart>,

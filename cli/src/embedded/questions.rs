@@ -21,7 +21,7 @@ use tq_udfs::ticks::is_shown_as_time;
 
 use super::errors::{Error, Kind, Message};
 use super::pending::Pending;
-use super::session::{Shared, Threads};
+use super::shared::{Shared, Threads, nothing};
 use crate::connection::Params;
 use crate::errors::Failure;
 use crate::statements;
@@ -88,7 +88,7 @@ impl Question {
             let query = match planned_before {
                 Some(query) => Ok(query),
                 // What it defines is defined once.
-                None if is_definition => super::session::nothing(&shared.session).await,
+                None if is_definition => nothing(&shared.session).await,
                 None => planned(&shared, &statement, &params).await,
             };
             let (query, notes) = match query {
@@ -103,7 +103,10 @@ impl Question {
                 Err(error) => return sender(Err(told(error)), messages(&notes)),
             };
             let (batches, receiver) = mpsc::channel(IN_FLIGHT);
-            let schema = outgoing(&rows.schema(), shared.tick(), words);
+            let schema = match is_definition {
+                true => Arc::new(Schema::empty()),
+                false => outgoing(&rows.schema(), shared.tick(), words),
+            };
             let memory = MemoryConsumer::new("an answer that is kept")
                 .register(&shared.session.context().runtime_env().memory_pool);
             let reading = Reading {
