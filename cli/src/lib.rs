@@ -1,9 +1,9 @@
 //! `tq`: answers questions about execution traces in SQL.
 //!
 //! The only crate that prints, colours and exits; a library, whose `main` hands over its arguments ([`run`]), and which other programs
-//! can embed ([`embedded`]). Life of a command: [`args`] says what is wanted → [`open`] reads the
-//! traces and reports on them on stderr → [`runtime`] runs queries on threads of their own, so that Ctrl-C always works
-//! → [`output`] writes rows to stdout or a file. Whatever goes wrong becomes an [`errors::Failure`], worded in one
+//! can embed ([`embedded`]). Life of a command: `args` says what is wanted → `open` reads the
+//! traces and reports on them on stderr → `runtime` runs queries on threads of their own, so that Ctrl-C always works
+//! → `output` writes rows to stdout or a file. Whatever goes wrong becomes an `errors::Failure`, worded in one
 //! place. Exit status: 0 answered, 1 a check did not hold, 2 no answer, 130 interrupted.
 
 mod args;
@@ -57,13 +57,13 @@ const NO_ANSWER: u8 = 2;
 
 /// Does what a command line says, whose first word is the program, and gives the status of the process, which is to end then: what is
 /// temporary is gone.
-pub fn run(arguments: Vec<OsString>) -> u8 {
+pub fn run(arguments: &[OsString]) -> u8 {
     errors::keep_panics_quiet();
-    let status = match commands::completions::answer(&arguments) {
+    let status = match commands::completions::answer(arguments) {
         Some(status) => status,
-        None => match Args::try_parse_from(&arguments) {
+        None => match Args::try_parse_from(arguments) {
             Ok(args) => done(args),
-            Err(error) => usage(error, &arguments),
+            Err(error) => usage(error, arguments),
         },
     };
     // Of readers and queries that were left behind.

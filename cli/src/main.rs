@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tq_cli::Net = tq_cli::Net;
 
 fn main() -> ExitCode {
-    ExitCode::from(tq_cli::run(std::env::args_os().collect()))
+    ExitCode::from(tq_cli::run(&std::env::args_os().collect::<Vec<_>>()))
 }

@@ -28,7 +28,7 @@ static ALLOCATOR: tq_cli::Net = tq_cli::Net;
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
     tq_cli::started_as(program);
-    py.detach(|| tq_cli::run(arguments))
+    py.detach(|| tq_cli::run(&arguments))
 }
 
 /// From now on this process is the interpreter's: signals, memory and stderr are left to it. `program` are the words that start `tq` as a

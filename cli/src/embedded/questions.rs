@@ -124,7 +124,7 @@ impl Question {
             sender(Ok(reading), Vec::new());
             while let Some(batch) = rows.next().await {
                 let batch = batch.map_err(|error| worded(error, file.as_ref()));
-                let batch = batch.and_then(|batch| converted(batch, &schema).map_err(of_arrow));
+                let batch = batch.and_then(|batch| converted(&batch, &schema).map_err(of_arrow));
                 let is_error = batch.is_err();
                 if batches.send(batch).await.is_err() || is_error {
                     break;
@@ -305,7 +305,7 @@ fn with_views(data_type: &DataType) -> DataType {
     }
 }
 
-fn converted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+fn converted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns: Result<Vec<ArrayRef>, ArrowError> = (batch.columns().iter().zip(schema.fields()))
         .map(|(column, field)| match column.data_type() == field.data_type() {
             true => Ok(Arc::clone(column)),
