@@ -464,7 +464,7 @@ pub(crate) struct StatusArgs {
 /// `tq cluster worker`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine\n\
+    after_help = "A worker reads stores that it sees under the same path as whoever asks, and nothing else. Beyond this machine \
     it wants a token in TQ_TOKEN, the same here and there, and folders or URLs that it may read.\n\n\
     Examples:\n  \
     tq cluster worker                                            prints `listening on 127.0.0.1:PORT`\n  \

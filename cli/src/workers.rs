@@ -132,7 +132,7 @@ mod with {
 
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
-    use crate::text::words::bytes;
+    use crate::text::words::any_bytes;
     use crate::{config, errors, host, open, secret};
 
     /// The variable with what a worker wants to hear.
@@ -190,8 +190,7 @@ mod with {
             }
             let least_bytes = match std::env::var(LEAST_BYTES) {
                 Ok(text) if text.is_empty() => LEAST_BYTES_DEFAULT,
-                Ok(text) if text == "0" => 0,
-                Ok(text) => bytes(&text).map_err(|what| Problem::new(format!("{LEAST_BYTES}={text}: {what}")))?,
+                Ok(text) => any_bytes(&text).map_err(|what| Problem::new(format!("{LEAST_BYTES}={text}: {what}")))?,
                 Err(_) => LEAST_BYTES_DEFAULT,
             };
             if let Some(count) = given.strip_prefix("local:") {
@@ -326,7 +325,12 @@ mod with {
                 // One that is unknown here is a worker that does not answer.
                 _ => text.to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
             };
-            all.extend(machines_of(text, host, &found));
+            // Whoever is named twice is one.
+            for machine in machines_of(text, host, &found) {
+                if !all.contains(&machine) {
+                    all.push(machine);
+                }
+            }
         }
         match all.is_empty() {
             true => Err(Problem::new("no worker is named").hint("write `HOST:PORT,HOST:PORT`").into()),

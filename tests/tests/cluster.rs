@@ -208,6 +208,35 @@ fn workers_send_the_first_rows_alone() {
     }
 }
 
+/// Sums and differences of times, doubles, texts: what is computed of rows is computed where they are read.
+#[test]
+fn workers_compute_what_groups_are_of() {
+    let (_folder, store) = folder();
+    import(&store, MANY);
+    let (alone, joined) = sessions(MANY, &store, &[workers(2)]);
+    for value in [
+        "sum(finish - start)",
+        "max(start + 2 * duration)",
+        "min(-start)",
+        "sum(duration / 3)",
+        "max(to_us(duration))",
+        "avg(sqrt(duration) / 2.0)",
+        "max(name || run)",
+        "count(*) FILTER (WHERE us(1) + duration > 5000)",
+        "max(CASE WHEN name LIKE 'k%' THEN duration % 7 END)",
+        "imbalance(duration - 1)",
+    ] {
+        let sql = format!("SELECT run, location, {value} FROM tasks GROUP BY run, location");
+        let (plan, _) = noted(&joined[0], &format!("EXPLAIN {sql}")).unwrap();
+        let plan = plan.join("\n");
+        let (_, at_workers) = plan.split_once("Stage 1 ──").unwrap_or_else(|| panic!("{plan}"));
+        assert!(at_workers.contains("AggregateExec"), "{value}: {plan}");
+        assert_eq!(bag(&joined[0], &sql), bag(&alone, &sql), "{value}");
+    }
+    let times = "SELECT run, start - duration AS before FROM tasks WHERE duration + 1 > 5";
+    assert_eq!(bag(&joined[0], times), bag(&alone, times));
+}
+
 #[test]
 fn queries_answer_the_same_from_workers() {
     let (_folder, store) = folder();

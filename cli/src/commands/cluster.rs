@@ -52,10 +52,13 @@ mod with {
         let Some(Given { text: given, place }) = given else {
             return Err(Problem::new("no worker is named").hint("`tq cluster status HOST:PORT,HOST:PORT`").into());
         };
-        if given == OFF || given.starts_with("local:") {
-            let problem = Problem::new(format!("`{given}` names no workers that could be asked")).hint(
-                "workers of `local:N` begin and end with each command; `tq cluster status HOST:PORT` asks others",
-            );
+        if given == OFF || given.split(',').any(|worker| worker.trim().starts_with("local:")) {
+            let of_commands = match given == OFF {
+                true => "",
+                false => "workers of `local:N` begin and end with each command; ",
+            };
+            let problem = Problem::new(format!("`{given}` names no workers that could be asked"))
+                .hint(format!("{of_commands}`tq cluster status HOST:PORT` asks those that listen"));
             return Err(named_at(place, problem.into()));
         }
         let authority = authority(args.tls_ca.as_deref())?;
@@ -201,9 +204,10 @@ mod with {
             return Ok(());
         }
         if !has_token {
+            let allow = if args.allow.is_empty() { " --allow FOLDER" } else { "" };
             return Err(Problem::new(format!("{address} can be reached by others, and {TOKEN} is not set"))
                 .hint(format!(
-                    "`{TOKEN}=… tq cluster worker {address}`, with the same {TOKEN} for `tq query --cluster`"
+                    "`{TOKEN}=… tq cluster worker {address}{allow}`, with the same {TOKEN} for `tq query --cluster`"
                 ))
                 .into());
         }

@@ -69,6 +69,11 @@ pub(crate) fn must_be_svg(file: &Path) -> Result<(), Failure> {
 
 /// Writes a table of our own, whose times are nanoseconds: to a file, or to standard output.
 pub(crate) fn write_table(batch: &RecordBatch, format: Format, target: Option<&Path>) -> Result<(), Failure> {
+    if matches!(format, Format::Svg | Format::Chrome) {
+        return Err(Problem::new(format!("{} is for spans of time, and this list has none", format.name()))
+            .hint("`--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow)")
+            .into());
+    }
     let (destination, writer) = Destination::open(target, format.spelling())?;
     let tick = Tick::Nanosecond;
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };

@@ -214,7 +214,7 @@ impl Cluster {
             if answering.is_empty() {
                 let silent = silent.join("; ");
                 return exec_err!(
-                    "no worker is left: {silent} (`--cluster off`, at the prompt `\\cluster off`, does without)"
+                    "no worker answers: {silent} (`--cluster off`, at the prompt `\\cluster off`, does without)"
                 );
             }
             for text in silent {

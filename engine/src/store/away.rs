@@ -7,7 +7,7 @@
 //! the store, or gave its runs other identities or ticks, has no such group, and says so.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use datafusion::catalog::SchemaProvider;
@@ -209,11 +209,13 @@ impl<'a> Leaf<'a> {
 pub(crate) fn parts_of_runs(runs: &[(String, usize)], parts: usize) -> BTreeMap<String, usize> {
     let all: usize = runs.iter().map(|(_, rows)| *rows).sum();
     let share = all.div_ceil(parts.max(1)).max(1);
-    let (mut before, mut used, mut part_of) = (0, HashSet::new(), BTreeMap::new());
+    let (mut before, mut used, mut part_of) = (0, 0, BTreeMap::new());
     for (run, rows) in runs {
-        // A part begins where the rows of its share do; the last one takes what is left.
-        let part = if used.len() < parts && before >= share * used.len() { used.len() } else { used.len() - 1 };
-        used.insert(part);
+        // By its middle, as rows are shared: a large one at the end is a part of its own.
+        if used == 0 || (used < parts && before > 0 && before + rows / 2 >= share * used) {
+            used += 1;
+        }
+        let part = used - 1;
         part_of.insert(run.clone(), part);
         before += rows;
     }

@@ -228,7 +228,8 @@ pub(super) fn shares(segments: Vec<Segment>, wanted: usize) -> Vec<Vec<Segment>>
     let mut shares: Vec<Vec<Segment>> = vec![vec![]];
     let mut rows = 0;
     for segment in segments {
-        if rows >= share * shares.len() && shares.len() < wanted {
+        // By its middle: a large one at the end is a share of its own.
+        if rows > 0 && rows + segment.rows() / 2 >= share * shares.len() && shares.len() < wanted {
             shares.push(vec![]);
         }
         rows += segment.rows();
