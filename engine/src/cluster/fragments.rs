@@ -456,6 +456,9 @@ fn is_same_expression(one: &Arc<dyn PhysicalExpr>, other: &Arc<dyn PhysicalExpr>
     if !are_same(ours.iter().copied(), other.children().into_iter()) {
         return false;
     }
+    if let (Some(one), Some(other)) = (one.downcast_ref::<Literal>(), other.downcast_ref::<Literal>()) {
+        return one.value() == other.value();
+    }
     match (one.downcast_ref::<ScalarFunctionExpr>(), other.downcast_ref::<ScalarFunctionExpr>()) {
         (Some(one), Some(other)) => is_same_call(one, other),
         (None, None) if ours.is_empty() => one == other,
