@@ -20,8 +20,6 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tq_udfs::arguments::{WITH_ARGUMENTS, looked_at};
 use tq_udfs::bits::{BITS, over_frames};
 use tq_udfs::bounded::Bounds;
-#[cfg(feature = "cluster")]
-use tq_udfs::canonical::canonical_function;
 use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::domains::{WITH_DOMAINS, known_or_not};
@@ -275,10 +273,10 @@ impl Session {
         RelationFunctions::of(&self.context).all()
     }
 
-    /// The functions that rules put into plans and no query can name, as far as they are told by their names.
+    /// The functions that plans alone name.
     #[cfg(feature = "cluster")]
     pub(crate) fn functions_of_plans(&self) -> Vec<Arc<ScalarUDF>> {
-        [Some(Arc::new(canonical_function())), sql::concat_operator(&self.bounds)].into_iter().flatten().collect()
+        sql::functions_of_plans(&self.bounds)
     }
 
     /// Adds a function, for queries that are planned from now on.

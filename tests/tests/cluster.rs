@@ -223,6 +223,7 @@ fn workers_compute_what_groups_are_of() {
         "avg(sqrt(duration) / 2.0)",
         "max(name || run)",
         "count(*) FILTER (WHERE us(1) + duration > 5000)",
+        "max(duration % 7) FILTER (WHERE name LIKE '%a%')",
         "max(CASE WHEN name LIKE 'k%' THEN duration % 7 END)",
         "imbalance(duration - 1)",
     ] {

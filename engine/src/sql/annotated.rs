@@ -38,6 +38,12 @@ pub(super) fn kept(value: Expr, said: Said) -> Expr {
     ScalarUDF::from(Itself::new(Volatility::Volatile, said)).call(vec![value])
 }
 
+/// The functions of [`itself`] whose names say all that they say.
+#[cfg(feature = "cluster")]
+pub(super) fn named() -> [ScalarUDF; 2] {
+    [Said::NoColumn, Said::MayBeNull].map(|said| ScalarUDF::from(Itself::new(Volatility::Immutable, said)))
+}
+
 /// Whether a function is [`itself`].
 pub(super) fn is_itself(function: &ScalarUDF) -> Option<&Said> {
     function.inner().downcast_ref::<Itself>().map(|itself| &itself.said)

@@ -36,7 +36,7 @@ pub fn bind(context: &mut SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
 }
 
 /// `||` of texts, which no query can name.
-pub(crate) fn concat_operator(bounds: &Arc<Bounds>) -> Option<Arc<ScalarUDF>> {
+pub(super) fn concat_operator(bounds: &Arc<Bounds>) -> Option<Arc<ScalarUDF>> {
     bounds.wrap(&Arc::new(ScalarUDF::from(ConcatOperator::new()))).map(Arc::new)
 }
 

@@ -122,13 +122,15 @@ use std::sync::Arc;
 use datafusion::common::{ParamValues, Result as DataFusionResult};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::MemoryLimit;
+#[cfg(feature = "cluster")]
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
-
 #[cfg(feature = "cluster")]
-pub(crate) use bounded::concat_operator;
+use tq_udfs::{bounded::Bounds, canonical::canonical_function};
+
 pub use bounded::{WithinBounds, bind};
 pub use elsewhere::{PARTS, PARTS_DONE};
 pub use errors::SqlError;
@@ -181,6 +183,14 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
         .with_physical_optimizer_rules(order::physical_rules(&memory))
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
+}
+
+/// The functions that rules put into plans and no query can name, as far as their names tell all of them.
+#[cfg(feature = "cluster")]
+pub(crate) fn functions_of_plans(bounds: &Arc<Bounds>) -> Vec<Arc<ScalarUDF>> {
+    let named = annotated::named().map(Arc::new);
+    let others = [Some(Arc::new(canonical_function())), bounded::concat_operator(bounds)];
+    named.into_iter().chain(others.into_iter().flatten()).collect()
 }
 
 /// Plans a statement. `params` are the values of its `$placeholders`; one without a value is an error.
