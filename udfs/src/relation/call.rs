@@ -180,7 +180,7 @@ impl Input {
         self.by_lane
     }
 
-    /// Its batches in the order of the trace, whenever the table is in that order; as they came where [`InputSpec::goes_by_place`].
+    /// Its batches in the order of the trace, whenever the table is in that order; as they came where places settle ties (`InputSpec::goes_by_place`).
     pub(super) fn in_order(&self, mut batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
         if !self.by_place {
             batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
