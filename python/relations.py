@@ -38,7 +38,8 @@ def _relation(given: Relation) -> str:
     if isinstance(given, Result):
         if not given.is_relation:
             raise ValueError("an answer with parameters, of several statements or of a saved query is no input: give its SQL")
-        return f"({given.text})"
+        # A comment may end it.
+        return f"({given.text}\\n)"
     is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", given)
     return f"(SELECT * FROM {given})" if is_name else f"({given})"
 

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
@@ -90,12 +90,19 @@ impl Iterator for OfReading {
                     return Some(Err(ArrowError::ExternalError(Box::new(error))));
                 }
             }
-            if let Some(Err(raised)) = if_of_python(|py| py.check_signals()) {
+            let raised = if_of_python(|py| {
+                let raised = py.check_signals().err()?;
+                // As a text: whoever shows an exception runs Python, and an interrupt would be raised, and lost, there.
+                Some((raised.is_instance_of::<PyKeyboardInterrupt>(py), raised.to_string()))
+            });
+            if let Some((is_interrupt, told)) = raised.flatten() {
                 abandon(&mut self.reading);
-                // The library that reads makes an error of its own of this one; the interrupt is raised once it returns.
-                // SAFETY: sets a flag, with the lock or without.
-                unsafe { ffi::PyErr_SetInterrupt() };
-                return Some(Err(ArrowError::ExternalError(Box::new(raised))));
+                if is_interrupt {
+                    // The library that reads makes an error of its own of this one; the interrupt is raised once it returns.
+                    // SAFETY: sets a flag, with the lock or without.
+                    unsafe { ffi::PyErr_SetInterrupt() };
+                }
+                return Some(Err(ArrowError::ExternalError(told.into())));
             }
         }
     }

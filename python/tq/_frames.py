@@ -25,21 +25,40 @@ def frame(kept: _tq.Kept, times: str, words: str) -> pandas.DataFrame:
     for position in reversed(range(table.num_columns)):
         field, column = table.schema.field(position), table.column(position)
         metadata = field.metadata or {}
-        if times == "timedelta" and TIME in metadata and pyarrow.types.is_int64(field.type):
+        # Weights are no times.
+        is_time = TIME in metadata and metadata.get(TICK) in (b"ns", b"ps")
+        if times == "timedelta" and is_time and pyarrow.types.is_int64(field.type):
             table = table.set_column(position, field.name, _durations(field.name, column, metadata.get(TICK, b"")))
         elif pyarrow.types.is_integer(field.type) and column.null_count:
             # NaN would make floats of them.
             whole.append((position, field.name, column.to_pandas(types_mapper=_nullable)))
             table = table.remove_column(position)
-        elif pyarrow.types.is_string_view(field.type):
-            table = table.set_column(position, field.name, column.cast(pyarrow.large_string()))
+        elif (plain := _without_views(field.type)) != field.type:
+            table = table.set_column(position, field.name, column.cast(plain))
     rows = table.num_rows
     converted: pandas.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
     if not len(converted.columns):
         converted = pandas.DataFrame(index=pandas.RangeIndex(rows))
     for position, name, column in reversed(whole):
-        converted.insert(position, name, column)
+        converted.insert(position, name, column, allow_duplicates=True)
     return converted
+
+
+def _without_views(kind: Any) -> Any:
+    """A type without views of texts, which pyarrow does not convert."""
+    if pyarrow.types.is_string_view(kind):
+        return pyarrow.large_string()
+    if pyarrow.types.is_list(kind):
+        return pyarrow.list_(_plain_field(kind.value_field))
+    if pyarrow.types.is_large_list(kind):
+        return pyarrow.large_list(_plain_field(kind.value_field))
+    if pyarrow.types.is_struct(kind):
+        return pyarrow.struct([_plain_field(kind.field(position)) for position in range(kind.num_fields)])
+    return kind
+
+
+def _plain_field(field: Any) -> Any:
+    return field.with_type(_without_views(field.type))
 
 
 def _nullable(kind: Any) -> Any:
@@ -50,9 +69,6 @@ def _nullable(kind: Any) -> Any:
 def _durations(name: str, column: Any, tick: bytes) -> Any:
     if tick == b"ns":
         return column.cast(pyarrow.duration("ns"))
-    if tick != b"ps":
-        # Weights are no times.
-        return column
     import pyarrow.compute as compute
 
     whole = compute.divide(column, PICOSECONDS)

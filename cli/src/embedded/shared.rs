@@ -83,7 +83,8 @@ impl Shared {
     pub(super) fn threads(&self) -> Result<Arc<Threads>, Error> {
         self.is_of_this_process()?;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(threads) = &*threads {
+        // An operator that never awaits may keep all of those that another question has.
+        if let Some(threads) = threads.as_ref().filter(|threads| Arc::strong_count(threads) == 1) {
             return Ok(Arc::clone(threads));
         }
         let runtime = Builder::new_multi_thread()

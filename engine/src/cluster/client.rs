@@ -41,7 +41,7 @@ use crate::options::TraceSpec;
 use crate::remote::is_url;
 use crate::session::Session;
 use crate::sql::elsewhere::{Elsewhere, ask};
-use crate::sql::emitted::with_config;
+use crate::sql::emitted::{with_charged_values, with_config};
 use crate::sql::operators::{no_expressions, one_input};
 use crate::store::{DIFFERS, Segments};
 
@@ -262,8 +262,9 @@ impl Cluster {
         (metrics, parts): (&ExecutionPlanMetricsSet, &Parts),
     ) -> Result<SendableRecordBatchStream> {
         let Some(cut) = self.cut(plan, workers.len(), context)? else {
-            return plan.execute(0, Arc::clone(context));
+            return with_charged_values(Arc::clone(plan))?.execute(0, Arc::clone(context));
         };
+        let cut = with_charged_values(cut)?;
         parts.begin(&cut);
         // What is said in a try that fails is of a part of the rows, and said again in the next one.
         let said = Arc::new(Notes::default());

@@ -31,11 +31,18 @@ const OF_VALUES: usize = 2;
 /// The same of texts that are keys or are counted once each.
 const OF_KEYS: usize = 1;
 
+/// Operators below which a plan is still to be cut into parts, or is done by workers, who charge there themselves: what is charged does
+/// not travel.
+const DONE_ELSEWHERE: [&str; 2] = ["ClusterExec", "OpenedExec"];
+
 /// The plan, whose aggregates of texts and lists ask for what they make.
 ///
 /// # Errors
 /// None in practice: operators take children that are as theirs were.
 pub(crate) fn with_charged_values(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    if DONE_ELSEWHERE.contains(&plan.name()) {
+        return Ok(plan);
+    }
     let copies = plan.downcast_ref::<AggregateExec>().map_or(Ok(0), copies_of)?;
     let around = |input, side| Arc::new(EmittedExec { input, side }) as Arc<dyn ExecutionPlan>;
     let children = plan.children().into_iter().map(|child| {
