@@ -27,6 +27,9 @@ class Relations:
         raise NotImplementedError
 
     def _called(self, name: str, inputs: dict[str, Optional[Relation]], options: dict[str, Any]) -> Result:
+        for value in inputs.values():
+            if isinstance(value, Result) and value.session not in (None, self):
+                raise ValueError("an answer of another session is no input: open the traces of both in one")
         given = [f"{key} => {_relation(value)}" for key, value in inputs.items() if value is not None]
         given += [f"{key} => {_value(value)}" for key, value in options.items() if value is not None]
         return self.sql(f"SELECT * FROM {name}({', '.join(given)})")

@@ -35,6 +35,18 @@ def test_threads_ask_at_once(tiny):
     assert answers == {number: [(10 + number,)] * 5 for number in range(8)}
 
 
+def test_a_long_question_keeps_no_other_one_of_its_session():
+    code = f"""
+        import os, sys, threading, time, tq
+        session = tq.open(sys.argv[1], threads=2)
+        threading.Thread(target=lambda: session.sql({LONG!r}).fetchall(), daemon=True).start()
+        time.sleep(0.5)
+        print(session.sql("SELECT 1").fetchall(), session.sql("SELECT count(*) FROM tasks").fetchall(), flush=True)
+        os._exit(0)
+    """
+    assert python(code, str(TINY)).stdout == "[(1,)] [(10,)]\n"
+
+
 def test_other_threads_run_while_a_question_does():
     code = """
         import sys, threading, tq

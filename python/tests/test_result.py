@@ -36,6 +36,22 @@ def test_everybody_reads_the_same(tiny):
     assert [tuple(row.values()) for row in result.arrow().to_pylist()] == rows
 
 
+def test_frames_have_lists_of_words_and_names_that_repeat(tiny):
+    result = tiny.sql("SELECT location, array_agg(name ORDER BY name) AS names, {'n': min(name)} AS least FROM tasks GROUP BY location ORDER BY 1")
+    frame = result.df()
+    assert [list(names) for names in frame["names"]] == [names for _, names, _ in result.fetchall()]
+    assert list(frame["least"]) == [least for _, _, least in result.fetchall()]
+    twice = tiny.sql("SELECT 1 AS a, NULL::BIGINT AS a UNION ALL SELECT 3, 4 ORDER BY 1").df()
+    assert list(twice.columns) == ["a", "a"]
+    assert list(twice.iloc[:, 0]) == [1, 3] and twice.iloc[:, 1].isna().tolist() == [True, False] and twice.iloc[1, 1] == 4
+
+
+def test_weights_stay_whole_numbers():
+    with tq.open(FIXTURES / "folded/solver.folded") as session:
+        frame = session.sql("SELECT a.task, b.start FROM tasks a LEFT JOIN tasks b ON b.task = a.task AND a.task > 0 ORDER BY 1").df(times="timedelta")
+    assert str(frame["start"].dtype) == "Int64" and frame["start"].isna().sum() == 1
+
+
 def test_polars_and_duckdb_read_it(tiny):
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     result = tiny.sql(TASKS)

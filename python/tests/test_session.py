@@ -131,6 +131,9 @@ def test_relation_functions_are_methods(tiny):
     assert tiny.self_time("tasks").fetchall() == tiny.sql("SELECT * FROM self_time(tasks)").fetchall()
     with pytest.raises(ValueError, match="is no input"):
         tiny.gaps(tiny.sql("SELECT * FROM tasks WHERE task > $a", a=0))
+    assert tiny.self_time(tiny.sql("SELECT * FROM tasks -- all of them")).fetchall() == tiny.self_time("tasks").fetchall()
+    with tq.open(TINY) as other, pytest.raises(ValueError, match="another session"):
+        other.self_time(tiny.sql("SELECT * FROM tasks"))
 
 
 def test_the_methods_are_those_of_the_engine():

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from ._session import Session
+
 ROWS_SHOWN = 20
 """Rows that a notebook and `print` show."""
 
@@ -34,8 +36,12 @@ class Result:
     are `string_view`. NULL is None.
     """
 
-    def __init__(self, question: Union[_tq.Question, _tq.Kept], text: str, is_relation: bool) -> None:
+    def __init__(
+        self, question: Union[_tq.Question, _tq.Kept], text: str, is_relation: bool, session: Optional[Session] = None
+    ) -> None:
         self._question = question
+        self.session = session
+        """The session that was asked; None for rows of `tq.check`."""
         self.text = text
         """The SQL, or the name of the saved query."""
         self.is_relation = is_relation
@@ -62,7 +68,7 @@ class Result:
 
     def collect(self) -> Collected:
         """Runs the question and keeps the rows, in memory of the session. `LimitError` where there is none left."""
-        return Collected(self._kept(), self.text, self.is_relation)
+        return Collected(self._kept(), self.text, self.is_relation, self.session)
 
     def arrow(self) -> pyarrow.Table:
         """A table of pyarrow. `ImportError` without pyarrow."""

@@ -277,7 +277,7 @@ class Session(Relations):
         What is wrong with the text shows at once (`QueryError`, with the place); rows are computed when the result is read. `CREATE VIEW` and
         other definitions take effect at once. Of several statements, only the last may be a question.
         """
-        return Result(self._session.ask(text, params), text, not params and ";" not in text)
+        return Result(self._session.ask(text, params), text, not params and ";" not in text, self)
 
     def query(self, name: Path, /, **params: Value) -> Result:
         """The answer of a saved query: by its name (`queries()` lists them) or the path of an `.sql` file.
@@ -285,7 +285,7 @@ class Session(Relations):
         `QueryError` says what the traces lack that it needs, or which parameter is wrong.
         """
         word = os.fspath(name)
-        return Result(self._session.ask_saved(word, _pairs(params)), word, False)
+        return Result(self._session.ask_saved(word, _pairs(params)), word, False, self)
 
     def queries(self, word: Optional[str] = None) -> Listing[SavedQuery]:
         """The saved queries; with a word, those that have it in their name or title."""
