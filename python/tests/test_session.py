@@ -123,6 +123,14 @@ def test_what_there_is_can_be_listed(tiny):
     assert "physical_plan:" in tiny.explain("SELECT 1") and "rows" in tiny.explain("SELECT count(*) FROM tasks", analyze=True)
 
 
+def test_an_option_that_is_misspelt_is_no_run():
+    for wrong in [{"thread": 2}, {"treads": 2}, {"memry": "2GB"}]:
+        with pytest.raises(TypeError, match="is no option of tq.open; did you mean `(threads|memory)`?"):
+            tq.open(TINY, **wrong)
+    with pytest.raises(TypeError, match="`nothing` is no option of tq.open. Other names"):
+        tq.open(TINY, nothing=5)
+
+
 def test_relation_functions_are_methods(tiny):
     tasks = tiny.sql("SELECT * FROM program_tasks WHERE kind = 'kernel'")
     by_sql = tiny.sql("SELECT * FROM gaps((SELECT * FROM program_tasks WHERE kind = 'kernel'), from => 0, ends => TRUE)").fetchall()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import glob as globs
 import html
+import inspect
 import os
 from dataclasses import dataclass
 from types import TracebackType
@@ -54,11 +56,14 @@ def open(
     `TraceError` says which trace cannot be read, and why. Ctrl-C ends the waiting.
     """
     words = [word for trace in traces for word in _expanded(os.fspath(trace))]
-    words += [f"{name}={os.fspath(path)}" for name, path in named.items()]
+    words += [f"{name}={os.fspath(path)}" for name, path in _paths(named)]
     if not words:
         raise TraceError("there is nothing to open", hints=['tq.open("trace.json"), or tq.from_frames(tasks=frame)'])
     given = _options(from_format, options, run_args, runs, slice, memory, max_value, threads, strict, read_only, cache, cluster)
     return _opened(words, [], given, progress)
+
+
+OPTIONS = [name for name, option in inspect.signature(open).parameters.items() if option.kind is option.KEYWORD_ONLY]
 
 
 def from_frames(
@@ -97,6 +102,16 @@ def _opened(words: list[str], frames: list[tuple[str, list[tuple[str, str]], Any
     _process.ready()
     shown = _progress.usual() if progress is None or progress is True else progress or None
     return Session(_tq.open(words, frames, given, shown))
+
+
+def _paths(named: Mapping[str, Path]) -> Iterable[tuple[str, Path]]:
+    for name, path in named.items():
+        near = difflib.get_close_matches(name, OPTIONS, 1)
+        is_path = isinstance(path, (str, os.PathLike))
+        if not is_path or (near and not os.path.exists(path) and "://" not in str(path)):
+            meant = f"; did you mean `{near[0]}`?" if near else "."
+            raise TypeError(f"`{name}` is no option of tq.open{meant} Other names are those of runs, and have paths")
+        yield name, path
 
 
 def _expanded(trace: str) -> Iterable[str]:
