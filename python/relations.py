@@ -10,50 +10,14 @@ HEAD = '''"""The functions over relations as methods. Written by `relations.py`.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Optional, Union
+from typing import Optional
 
+from ._calls import Calls, Relation
 from ._result import Result
 
-Relation = Union[str, Result]
-"""The name of a table, a SELECT, or an answer of the same session."""
 
-
-class Relations:
+class Relations(Calls):
     """What a session can be asked without SQL. Inputs that are left out are those of the whole session."""
-
-    def sql(self, text: str, /, **params: Any) -> Result:
-        """The answer of SQL."""
-        raise NotImplementedError
-
-    def _called(self, name: str, inputs: dict[str, Optional[Relation]], options: dict[str, Any]) -> Result:
-        for value in inputs.values():
-            if isinstance(value, Result) and value.session not in (None, self):
-                raise ValueError("an answer of another session is no input: open the traces of both in one")
-        given = [f"{key} => {_relation(value)}" for key, value in inputs.items() if value is not None]
-        given += [f"{key} => {_value(value)}" for key, value in options.items() if value is not None]
-        return self.sql(f"SELECT * FROM {name}({', '.join(given)})")
-'''
-
-TAIL = '''
-
-def _relation(given: Relation) -> str:
-    if isinstance(given, Result):
-        if not given.is_relation:
-            raise ValueError("an answer with parameters, of several statements or of a saved query is no input: give its SQL")
-        # A comment may end it.
-        return f"({given.text}\\n)"
-    is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", given)
-    return f"(SELECT * FROM {given})" if is_name else f"({given})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        quoted = value.replace("'", "''")
-        return f"'{quoted}'"
-    return repr(value)
 '''
 
 TYPES = {"BIGINT": "int", "VARCHAR": "str", "BOOLEAN": "bool", "DOUBLE": "float"}
@@ -94,7 +58,7 @@ def source() -> str:
     session = tq.open(Path(__file__).parent.parent / "fixtures/chrome/kineto_tiny.json")._session
     documented = {name: (syntax, description) for name, _, _, syntax, description in session.functions()}
     methods = (method(name, parameters, *documented[name]) for name, parameters in sorted(session.relation_functions()))
-    return HEAD + "".join(methods) + TAIL
+    return HEAD + "".join(methods)
 
 
 if __name__ == "__main__":

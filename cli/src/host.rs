@@ -15,6 +15,7 @@ static STARTED_AS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 thread_local! {
     static ABANDONED: RefCell<Option<Arc<Notify>>> = const { RefCell::new(None) };
+    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
     static SAID: RefCell<Option<Vec<Said>>> = const { RefCell::new(None) };
 }
 
@@ -54,13 +55,21 @@ pub(crate) fn program() -> io::Result<Command> {
     }
 }
 
-/// Does `work` on this thread, whose questions end when `abandoned` is notified; beside what it gives stands what it had to say.
-pub(crate) fn apart<T>(abandoned: Arc<Notify>, work: impl FnOnce() -> T) -> (T, Vec<Said>) {
+/// Does `work` on this thread, whose questions end when `abandoned` is notified, and which may look whether it is given up; beside what it
+/// gives stands what it had to say.
+pub(crate) fn apart<T>(abandoned: Arc<Notify>, given_up: Arc<AtomicBool>, work: impl FnOnce() -> T) -> (T, Vec<Said>) {
     ABANDONED.set(Some(abandoned));
+    GIVEN_UP.set(Some(given_up));
     SAID.set(Some(Vec::new()));
     let done = work();
     ABANDONED.set(None);
+    GIVEN_UP.set(None);
     (done, SAID.take().unwrap_or_default())
+}
+
+/// Whether nobody waits any more for what this thread does.
+pub(crate) fn is_given_up() -> bool {
+    GIVEN_UP.with_borrow(|given_up| given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Relaxed)))
 }
 
 /// What ends the questions of this thread.

@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -265,6 +267,30 @@ fn explain_shows_what_workers_do() {
     assert!(!text(&plan.stdout).contains("Stage"), "{}", text(&plan.stdout));
 }
 
+/// What `EXPLAIN` shows is what is done: groups come, and not the rows that they are of.
+#[test]
+fn groups_of_workers_are_fewer_bytes_than_their_rows() {
+    let (_folder, store) = store();
+    let bytes = Arc::new(AtomicU64::new(0));
+    let workers = [Worker::start(None), Worker::start(None)];
+    let through = workers.each_ref().map(|worker| counted(worker.address.clone(), Fate::Slow(0), Arc::clone(&bytes)));
+    let sent = |sql: &str| {
+        bytes.store(0, Ordering::Relaxed);
+        let answer = asked(&store, Some(&through.join(",")), sql);
+        assert!(answer.status.success(), "{}", text(&answer.stderr));
+        bytes.load(Ordering::Relaxed)
+    };
+    let told = sent("SELECT count(*) FROM tasks");
+    let rows = sent("SELECT run, name, duration, task FROM tasks") - told;
+    for groups in [
+        "SELECT run, count(*), sum(duration), max(name) FROM tasks GROUP BY run",
+        "SELECT run, string_agg(name, ''), sum(duration - task) FROM tasks WHERE task < 3 GROUP BY run",
+    ] {
+        let of_groups = sent(groups).saturating_sub(told);
+        assert!(of_groups * 4 < rows, "{groups}: {of_groups} bytes more than the {told} of a count, where all rows are {rows}");
+    }
+}
+
 #[test]
 fn notes_of_workers_are_told() {
     let (_folder, store) = store();
@@ -309,6 +335,11 @@ enum Fate {
 
 /// A connection to a worker through which answers come as a fate says. Its threads end with the connections.
 fn through(worker: String, fate: Fate) -> String {
+    counted(worker, fate, Arc::default())
+}
+
+/// The same, which counts the bytes of answers.
+fn counted(worker: String, fate: Fate, bytes: Arc<AtomicU64>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -319,13 +350,14 @@ fn through(worker: String, fate: Fate) -> String {
                 let _gone = std::io::copy(&mut from_client, &mut to_server);
                 let _closed = to_server.shutdown(Shutdown::Both);
             });
-            std::thread::spawn(move || forward(server, client, fate));
+            let bytes = Arc::clone(&bytes);
+            std::thread::spawn(move || forward(server, client, fate, &bytes));
         }
     });
     address
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream, fate: Fate) {
+fn forward(mut from: TcpStream, mut to: TcpStream, fate: Fate, bytes: &AtomicU64) {
     let mut block = [0; 4096];
     let mut left = match fate {
         Fate::Cut(bytes) | Fate::Swallowed(bytes) => bytes as usize,
@@ -336,6 +368,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, fate: Fate) {
             std::thread::sleep(Duration::from_millis(milliseconds));
         }
         let passed = read.min(left);
+        bytes.fetch_add(passed as u64, Ordering::Relaxed);
         left -= passed;
         if to.write_all(&block[..passed]).is_err() {
             break;

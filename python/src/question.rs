@@ -9,6 +9,7 @@ use tq_cli::embedded;
 use tq_cli::embedded::arrow::datatypes::SchemaRef;
 use tq_cli::embedded::{Shown, Words};
 
+use crate::errors::warn;
 use crate::kept::Kept;
 use crate::stream::{OfReading, capsule};
 use crate::values::columns;
@@ -69,8 +70,12 @@ impl Question {
                 break;
             }
         }
-        // Without what is left of the run.
-        py.detach(|| drop(reading));
+        if let Some(reading) = reading {
+            let said = reading.said();
+            // Without what is left of the run.
+            py.detach(|| drop(reading));
+            warn(py, said)?;
+        }
         Ok(Kept::new(schema, batches, self.shown, memory))
     }
 

@@ -11,7 +11,7 @@ use tq_cli::embedded;
 use tq_cli::embedded::{Frame, Opening, ScalarValue};
 
 use crate::question::Question;
-use crate::stream::reader;
+use crate::stream::{must_stream, reader};
 use crate::values::scalar;
 use crate::wait::{wait, wait_for};
 
@@ -90,7 +90,15 @@ pub(crate) fn open(
 ) -> PyResult<Session> {
     let mut opening = options.opening(traces);
     for (table, mapping, rows) in frames {
-        opening.frames.push(Frame { table, mapping, rows: reader(&rows)? });
+        must_stream(&rows)?;
+        let rows = rows.unbind();
+        let read = move |py: Python<'_>| reader(rows.bind(py)).map_err(|error| error.value(py).to_string());
+        let ended = || Err("the interpreter has ended".to_owned());
+        opening.frames.push(Frame {
+            table,
+            mapping,
+            rows: Box::new(move || Python::try_attach(read).unwrap_or_else(ended)),
+        });
     }
     let seen: Arc<Mutex<Option<(PathBuf, u64, Option<u64>)>>> = Arc::default();
     if progress.is_some() {

@@ -12,7 +12,7 @@ use tq_cli::embedded::arrow::array::{RecordBatch, RecordBatchReader};
 use tq_cli::embedded::arrow::datatypes::SchemaRef;
 use tq_cli::embedded::arrow::error::ArrowError;
 use tq_cli::embedded::arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use tq_cli::embedded::{Next, Reading};
+use tq_cli::embedded::{Next, Reading, is_given_up};
 
 use crate::errors::warn;
 use crate::wait::{MOMENT, abandon};
@@ -27,16 +27,20 @@ pub(crate) fn capsule<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(rows), STREAM)
 }
 
+/// Refuses what has no `__arrow_c_stream__`.
+pub(crate) fn must_stream(rows: &Bound<'_, PyAny>) -> PyResult<()> {
+    if rows.hasattr("__arrow_c_stream__")? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "`{}` has no `__arrow_c_stream__`: give a DataFrame of polars or pandas, a table of pyarrow, a relation of duckdb",
+        rows.get_type().name()?
+    )))
+}
+
 /// The rows of anything that has `__arrow_c_stream__`.
 pub(crate) fn reader(rows: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let told = || {
-        let kind = rows.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!(
-            "`{kind}` has no `__arrow_c_stream__`: give a DataFrame of polars or pandas, a table of pyarrow, a relation of duckdb"
-        ))
-    };
-    let capsule = rows.getattr("__arrow_c_stream__").map_err(|_| told())?.call0()?;
-    let capsule = capsule.cast_into::<PyCapsule>().map_err(|_| told())?;
+    let capsule = rows.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream: NonNull<FFI_ArrowArrayStream> = capsule.pointer_checked(Some(STREAM))?.cast();
     // SAFETY: a capsule of this name holds such a stream; it is moved out, and what is left there is released.
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
@@ -89,6 +93,10 @@ impl Iterator for OfReading {
                     self.reading = None;
                     return Some(Err(ArrowError::ExternalError(Box::new(error))));
                 }
+            }
+            if is_given_up() {
+                abandon(&mut self.reading);
+                return Some(Err(ArrowError::ExternalError("nobody waits for these rows any more".into())));
             }
             let raised = if_of_python(|py| {
                 let raised = py.check_signals().err()?;

@@ -1,19 +1,28 @@
 //! Arrow's values as Python's, and the other way round.
 
+use std::collections::HashSet;
+
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use tq_cli::embedded::ScalarValue;
 use tq_cli::embedded::arrow::array::{Array, ArrayRef, AsArray};
-use tq_cli::embedded::arrow::compute::cast;
+use tq_cli::embedded::arrow::compute::{CastOptions, cast, cast_with_options};
 use tq_cli::embedded::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef, TimeUnit, UInt64Type};
 use tq_cli::embedded::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// The values of a column: numbers, texts, bytes, lists and dictionaries; times with a date are `datetime`, to the microsecond. Other
-/// types are texts.
+/// The values of a column: numbers (`decimal.Decimal` for DECIMAL), texts, bytes, lists, pairs for maps, dictionaries for structs; dates, times
+/// of the day and durations as `datetime` has them, to the microsecond. Intervals are texts.
+///
+/// # Errors
+/// `OverflowError`: a time beyond the years of `datetime`. `TypeError`: a struct with two fields of one name.
 pub(crate) fn values(py: Python<'_>, column: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
-    let as_type = |to: &DataType| cast(column, to).map_err(|error| PyTypeError::new_err(error.to_string()));
+    let as_type = |to: &DataType| {
+        // What has no place there would be NULL.
+        let exact = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(column, to, &exact).map_err(|error| PyOverflowError::new_err(error.to_string()))
+    };
     Ok(match column.data_type() {
         DataType::Null => (0..column.len()).map(|_| py.None()).collect(),
         DataType::Boolean => each(py, column.as_boolean().iter())?,
@@ -41,9 +50,9 @@ pub(crate) fn values(py: Python<'_>, column: &ArrayRef) -> PyResult<Vec<Py<PyAny
             };
             dictionary.normalized_keys().into_iter().enumerate().map(|(row, key)| word(row, key)).collect()
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-            let bytes = as_type(&DataType::BinaryView)?;
-            let bytes = bytes.as_binary_view().iter();
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            let bytes = as_type(&DataType::LargeBinary)?;
+            let bytes = bytes.as_binary::<i64>().iter();
             bytes
                 .map(|bytes| bytes.map_or_else(|| py.None(), |bytes| PyBytes::new(py, bytes).into_any().unbind()))
                 .collect()
@@ -54,7 +63,29 @@ pub(crate) fn values(py: Python<'_>, column: &ArrayRef) -> PyResult<Vec<Py<PyAny
         DataType::LargeList(_) => {
             lists(py, column.len(), |row| column.is_valid(row).then(|| column.as_list::<i64>().value(row)))?
         }
+        DataType::FixedSizeList(..) => {
+            lists(py, column.len(), |row| column.is_valid(row).then(|| column.as_fixed_size_list().value(row)))?
+        }
+        DataType::Map(..) => {
+            let pairs = |row| -> PyResult<Py<PyAny>> {
+                if column.is_null(row) {
+                    return Ok(py.None());
+                }
+                let entries = column.as_map().value(row);
+                let [keys, values] = [0, 1].map(|part| values(py, entries.column(part)));
+                let pairs: Vec<_> = keys?.into_iter().zip(values?).collect();
+                pairs.into_py_any(py)
+            };
+            (0..column.len()).map(pairs).collect::<PyResult<_>>()?
+        }
         DataType::Struct(fields) => {
+            let names: HashSet<&String> = fields.iter().map(|field| field.name()).collect();
+            if names.len() < fields.len() {
+                return Err(PyTypeError::new_err(format!(
+                    "a struct has two fields of one name, and a dictionary of Python cannot: {}; `.arrow()` has them",
+                    column.data_type()
+                )));
+            }
             let parts = column.as_struct();
             let parts = parts.columns().iter().map(|part| values(py, part)).collect::<PyResult<Vec<_>>>()?;
             let row = |row: usize| -> PyResult<Py<PyAny>> {
@@ -70,18 +101,33 @@ pub(crate) fn values(py: Python<'_>, column: &ArrayRef) -> PyResult<Vec<Py<PyAny
             (0..column.len()).map(row).collect::<PyResult<_>>()?
         }
         DataType::Timestamp(_, zone) => {
-            dates(py, &as_type(&DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?, zone.is_some())?
+            let zone = zone.as_ref().map(|_| py.import("datetime")?.getattr("timezone")?.getattr("utc")).transpose()?;
+            let first = (1970, 1, 1, 0, 0, 0, 0, zone);
+            let micros = as_type(&DataType::Timestamp(TimeUnit::Microsecond, None))?;
+            after(py, &micros, Some(first.into_pyobject(py)?), None)?
         }
-        _ => {
-            let failed = |error| PyTypeError::new_err(format!("{error}"));
-            let texts = ArrayFormatter::try_new(column, &FormatOptions::default()).map_err(failed)?;
-            let text = |row| match column.is_null(row) {
-                true => Ok(py.None()),
-                false => texts.value(row).to_string().into_py_any(py),
-            };
-            (0..column.len()).map(text).collect::<PyResult<_>>()?
+        DataType::Date32 | DataType::Date64 => {
+            let micros = as_type(&DataType::Timestamp(TimeUnit::Microsecond, None))?;
+            after(py, &micros, Some((1970, 1, 1).into_pyobject(py)?), Some("date"))?
         }
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let micros = as_type(&DataType::Time64(TimeUnit::Microsecond))?;
+            after(py, &micros, Some((1970, 1, 1).into_pyobject(py)?), Some("time"))?
+        }
+        DataType::Duration(_) => after(py, &as_type(&DataType::Duration(TimeUnit::Microsecond))?, None, None)?,
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            let decimal = py.import("decimal")?.getattr("Decimal")?;
+            texts(column, |text| text.map_or_else(|| Ok(py.None()), |text| Ok(decimal.call1((text,))?.unbind())))?
+        }
+        _ => texts(column, |text| text.into_py_any(py))?,
     })
+}
+
+/// A value of each text that shows one.
+fn texts(column: &ArrayRef, of: impl Fn(Option<String>) -> PyResult<Py<PyAny>>) -> PyResult<Vec<Py<PyAny>>> {
+    let failed = |error| PyTypeError::new_err(format!("{error}"));
+    let texts = ArrayFormatter::try_new(column, &FormatOptions::default()).map_err(failed)?;
+    (0..column.len()).map(|row| of(column.is_valid(row).then(|| texts.value(row).to_string()))).collect()
 }
 
 fn each<'py, T: IntoPyObject<'py>>(
@@ -99,18 +145,34 @@ fn lists(py: Python<'_>, rows: usize, list: impl Fn(usize) -> Option<ArrayRef>) 
     (0..rows).map(object).collect()
 }
 
-fn dates(py: Python<'_>, column: &ArrayRef, with_zone: bool) -> PyResult<Vec<Py<PyAny>>> {
+/// Microseconds as durations; behind a moment, what they lead to, or a part of it (`date`, `time`).
+fn after(
+    py: Python<'_>,
+    micros: &ArrayRef,
+    moment: Option<Bound<'_, PyTuple>>,
+    part: Option<&str>,
+) -> PyResult<Vec<Py<PyAny>>> {
     let module = py.import("datetime")?;
-    let zone = module.getattr("timezone")?.getattr("utc")?;
-    let zone = if with_zone { zone } else { py.None().into_bound(py) };
-    let epoch = module.getattr("datetime")?.call1((1970, 1, 1, 0, 0, 0, 0, zone))?;
     let length = module.getattr("timedelta")?;
-    let micros = cast(column, &DataType::Int64).map_err(|error| PyTypeError::new_err(error.to_string()))?;
-    let date = |micros: Option<i64>| match micros {
-        Some(micros) => Ok(epoch.call_method1("__add__", (length.call1((0, 0, micros))?,))?.unbind()),
-        None => Ok(py.None()),
+    let moment = moment.map(|first| module.getattr("datetime")?.call1(first)).transpose()?;
+    let micros = cast(micros, &DataType::Int64).map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    let value = |micros: Option<i64>| -> PyResult<Py<PyAny>> {
+        let Some(micros) = micros else { return Ok(py.None()) };
+        let told = |_| {
+            PyOverflowError::new_err(
+                "a time lies beyond the years of Python's `datetime`; `.arrow()` and `.pl()` have it",
+            )
+        };
+        let mut value = length.call1((0, 0, micros)).map_err(told)?;
+        if let Some(moment) = &moment {
+            value = moment.call_method1("__add__", (value,)).map_err(told)?;
+        }
+        if let Some(part) = part {
+            value = value.call_method0(part)?;
+        }
+        Ok(value.unbind())
     };
-    micros.as_primitive::<Int64Type>().iter().map(date).collect()
+    micros.as_primitive::<Int64Type>().iter().map(value).collect()
 }
 
 /// Name, type and metadata of each column.
@@ -143,8 +205,12 @@ pub(crate) fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarVal
         return Ok(ScalarValue::Utf8(Some(value.extract()?)));
     }
     // numpy's numbers are none of Python's.
-    if let Ok(number) = value.call_method0("__index__") {
-        return scalar(name, &number);
+    for own in ["__index__", "item"] {
+        if let Ok(own) = value.call_method0(own)
+            && own.get_type().module()? == "builtins"
+        {
+            return scalar(name, &own);
+        }
     }
     let kind = value.get_type().name()?;
     Err(PyTypeError::new_err(format!("`{name}` is a `{kind}`; a value is an int, a float, a bool, a str or None")))

@@ -70,3 +70,10 @@ def test_a_stream_that_fails_is_an_error():
     reader = pyarrow.RecordBatchReader.from_batches(pyarrow.table(ROWS).schema, batches())
     with pytest.raises(tq.TraceError, match="no more"):
         tq.from_frames(tasks=reader, mapping=MAPPING)
+
+
+def test_two_relations_of_one_connection():
+    duckdb = pytest.importorskip("duckdb")
+    tasks = duckdb.sql("SELECT 1 AS id, 0 AS start, 5 AS finish, 'l' AS location UNION ALL SELECT 2, 6, 9, 'l'")
+    with tq.from_frames(tasks=tasks, links=duckdb.sql("SELECT 1 AS source, 2 AS target")) as session:
+        assert session.sql("SELECT count(*) FROM tasks").fetchone() == (2,) and session.sql("SELECT count(*) FROM links").fetchone() == (1,)

@@ -215,3 +215,27 @@ def test_two_threads_do_not_share_an_iteration(tiny):
     thread.start()
     thread.join()
     assert seen == [(1,)] and list(rows) == [(2,), (3,)]
+
+
+def test_ctrl_c_ends_the_writing_of_frames(tmp_path):
+    code = """
+        import os, sys, threading, time, tempfile, tq
+        session = tq.open(sys.argv[1])
+        rows = session.sql("SELECT value AS start, 1 AS duration FROM generate_series(1, 1000000000)")
+        print("begun", flush=True)
+        try:
+            tq.from_frames(tasks=rows, mapping={"tasks": {"time_unit": "ns"}})
+        except KeyboardInterrupt:
+            pass
+        # Whoever writes looks up after each batch.
+        last = time.monotonic() + 60
+        while any(name.startswith("tq-") for name in os.listdir(tempfile.gettempdir())) and time.monotonic() < last:
+            time.sleep(0.05)
+        print(os.listdir(tempfile.gettempdir()), session.sql("SELECT 1").fetchall(), flush=True)
+    """
+    tempdir = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = str(tmp_path)
+    try:
+        assert interrupted(code) == ["begun", "[] [(1,)]"]
+    finally:
+        os.environ.pop("TMPDIR") if tempdir is None else os.environ.update(TMPDIR=tempdir)

@@ -4,7 +4,14 @@ import pytest
 from conftest import FIXTURES, TINY
 
 import tq
-from tq.perfetto import BatchTraceProcessor, TraceProcessor, TraceProcessorConfig, TraceProcessorException
+from tq.perfetto import (
+    BatchTraceProcessor,
+    BatchTraceProcessorConfig,
+    FailureHandling,
+    TraceProcessor,
+    TraceProcessorConfig,
+    TraceProcessorException,
+)
 
 pandas = pytest.importorskip("pandas")
 
@@ -44,6 +51,30 @@ def test_what_cannot_be_answered_says_what_is_missing():
         TraceProcessor(trace="nothing.pftrace")
     with pytest.raises(TraceProcessorException, match="`addr` names a server"):
         TraceProcessor(addr="localhost:9001")
+
+
+def test_modules_alone_arguments_and_ends():
+    tp = TraceProcessor(trace=bytearray(TINY.read_bytes()))
+    assert list(tp.query("INCLUDE PERFETTO MODULE slices.with_context;\ninclude perfetto module android.*;")) == []
+    with pytest.raises(NotImplementedError, match="summaries"):
+        tp.trace_summary([], metric_ids=["a"])
+    tp.close()
+    with pytest.raises(TraceProcessorException, match="closed"):
+        tp.query("SELECT 1")
+    with pytest.raises(TypeError, match="`metadata` is no argument"):
+        TraceProcessor(trace=TINY, metadata={"a": "b"})
+    with pytest.raises(TraceProcessorException, match="two names"):
+        TraceProcessor(trace=TINY, file_path=str(TINY))
+
+
+def test_traces_that_fail_are_counted():
+    config = BatchTraceProcessorConfig(
+        load_failure_handling=FailureHandling.INCREMENT_STAT, execute_failure_handling=FailureHandling.INCREMENT_STAT
+    )
+    with BatchTraceProcessor(["nothing.json", str(TINY)], config) as btp:
+        assert len(btp.query("SELECT 1 AS one")) == 1
+        assert btp.query_and_flatten("SELECT * FROM nothing").empty
+        assert (btp.stats().load_failures, btp.stats().execute_failures) == (1, 1)
 
 
 def test_many_traces():

@@ -1,6 +1,7 @@
 """Answers: values, types, and who reads them."""
 
 import datetime
+import decimal
 
 import pytest
 from conftest import FIXTURES, TINY
@@ -44,6 +45,38 @@ def test_frames_have_lists_of_words_and_names_that_repeat(tiny):
     twice = tiny.sql("SELECT 1 AS a, NULL::BIGINT AS a UNION ALL SELECT 3, 4 ORDER BY 1").df()
     assert list(twice.columns) == ["a", "a"]
     assert list(twice.iloc[:, 0]) == [1, 3] and twice.iloc[:, 1].isna().tolist() == [True, False] and twice.iloc[1, 1] == 4
+
+
+def test_values_are_those_of_python(tiny):
+    zero = datetime.timedelta()
+    for sql, value in {
+        "1.25::DECIMAL(5,2)": decimal.Decimal("1.25"),
+        "DATE '2026-02-28'": datetime.date(2026, 2, 28),
+        "TIME '12:34:56.789'": datetime.time(12, 34, 56, 789000),
+        "arrow_cast(5, 'Duration(Second)')": datetime.timedelta(seconds=5),
+        "TIMESTAMP '2026-02-28 12:00:00'": datetime.datetime(2026, 2, 28, 12),
+        "MAP {'a': 1}": [("a", 1)],
+        "arrow_cast([1, 2], 'FixedSizeList(2, Int64)')": [1, 2],
+        "arrow_cast(x'0102', 'FixedSizeBinary(2)')": b"\x01\x02",
+        "arrow_cast(0, 'Duration(Nanosecond)')": zero,
+    }.items():
+        found = tiny.sql(f"SELECT {sql} AS v, NULL AS n UNION ALL SELECT NULL, NULL").fetchall()
+        assert (value, None) in found and (None, None) in found, sql
+        assert type(next(v for v, _ in found if v is not None)) is type(value), sql
+    with pytest.raises(OverflowError):
+        tiny.sql("SELECT arrow_cast(-9223372036854775808, 'Timestamp(Second, None)')").fetchall()
+    with pytest.raises(OverflowError, match="beyond the years"):
+        tiny.sql("SELECT arrow_cast(9223372036854775807, 'Timestamp(Microsecond, None)')").fetchall()
+    with pytest.raises(TypeError, match="two fields of one name"):
+        tiny.sql("SELECT named_struct('a', 1, 'a', 2)").fetchall()
+
+
+def test_what_is_shown_in_part_says_its_notes():
+    with tq.open(FIXTURES / "tfprof/wavefront_40.tfp") as session:
+        path = session.critical_path("SELECT * FROM tasks WHERE duration > us(5)")
+        for show in [str, lambda shown: shown._repr_html_(), lambda shown: shown.fetchone(), lambda shown: session.chart(shown)]:
+            with pytest.warns(tq.TraceNote, match="critical_path"):
+                show(path)
 
 
 def test_weights_stay_whole_numbers():
@@ -105,7 +138,7 @@ def test_values_of_every_kind(tiny):
     assert ask("named_struct('a', 1, 'b', 'x')") == {"a": 1, "b": "x"}
     assert ask("TIMESTAMP '2026-01-02 03:04:05.000006'") == datetime.datetime(2026, 1, 2, 3, 4, 5, 6)
     assert ask("arrow_cast(0.5, 'Float32')") == 0.5 and ask("arrow_cast('x', 'Binary')") == b"x"
-    assert ask("DATE '2026-01-02'") == "2026-01-02" and ask("NULL") is None
+    assert ask("DATE '2026-01-02'") == datetime.date(2026, 1, 2) and ask("NULL") is None
     assert ask("arrow_cast(18446744073709551615, 'UInt64')") == 2**64 - 1
     started = tiny.sql("SELECT started_at FROM runs").fetchone()[0]
     assert started == datetime.datetime(2023, 11, 14, 22, 13, 20, 1000, tzinfo=datetime.timezone.utc)

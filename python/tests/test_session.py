@@ -123,6 +123,14 @@ def test_what_there_is_can_be_listed(tiny):
     assert "physical_plan:" in tiny.explain("SELECT 1") and "rows" in tiny.explain("SELECT count(*) FROM tasks", analyze=True)
 
 
+def test_pictures_are_what_was_asked_for(tiny, tmp_path):
+    with pytest.raises(ValueError, match="says how it is drawn"):
+        tiny.chart("longest-tasks", "gantt")
+    with pytest.raises(ValueError, match="end it in `.svg`"):
+        tiny.chart("SELECT * FROM tasks").save(tmp_path / "x.png")
+    assert tiny.chart(tiny.sql("SELECT * FROM tasks")).svg == tiny.chart("SELECT * FROM tasks", "gantt").svg
+
+
 def test_an_option_that_is_misspelt_is_no_run():
     for wrong in [{"thread": 2}, {"treads": 2}, {"memry": "2GB"}]:
         with pytest.raises(TypeError, match="is no option of tq.open; did you mean `(threads|memory)`?"):
@@ -140,6 +148,8 @@ def test_relation_functions_are_methods(tiny):
     with pytest.raises(ValueError, match="is no input"):
         tiny.gaps(tiny.sql("SELECT * FROM tasks WHERE task > $a", a=0))
     assert tiny.self_time(tiny.sql("SELECT * FROM tasks -- all of them")).fetchall() == tiny.self_time("tasks").fetchall()
+    with pytest.raises(ValueError, match="kept are no input"):
+        tiny.gaps(tasks.collect())
     with tq.open(TINY) as other, pytest.raises(ValueError, match="another session"):
         other.self_time(tiny.sql("SELECT * FROM tasks"))
 

@@ -214,7 +214,9 @@ class Picture:
         self.svg = svg
 
     def save(self, path: Path) -> None:
-        """Writes it into a file."""
+        """Writes it into a file, whose name ends in `.svg`: `ValueError` for others."""
+        if not os.fspath(path).lower().endswith(".svg"):
+            raise ValueError(f"a picture is SVG, and `{os.fspath(path)}` says something else: end it in `.svg`")
         with _io_open(path) as file:
             file.write(self.svg)
 
@@ -327,14 +329,20 @@ class Session(Relations):
         rows = self.sql(f"EXPLAIN {'ANALYZE ' if analyze else ''}{text}", **params).fetchall()
         return "\n".join(f"{kind}:\n{plan}" for kind, plan in rows)
 
-    def chart(self, question: str, chart: str = "gantt", /, **params: Value) -> Picture:
+    def chart(self, question: Union[str, Result], chart: Optional[str] = None, /, **params: Value) -> Picture:
         """A picture of the answer of SQL: `gantt`, `bar x=duration y=name`, `line x=start y=value` and what `docs/charts.md` has.
 
         Given the name of a saved query, its picture.
         """
+        if isinstance(question, Result):
+            if question.session is not self or not question.is_relation:
+                raise ValueError("a picture is of an answer of this session without parameters, and of one statement: give its SQL")
+            question = question.text
         if not any(letter.isspace() for letter in question.strip()):
+            if chart is not None:
+                raise ValueError(f"the saved query `{question}` says how it is drawn: leave `{chart}` away, or give its SQL")
             return Picture(self._session.draw_saved(question, _pairs(params)))
-        return Picture(self._session.draw(question, chart, params))
+        return Picture(self._session.draw(question, chart or "gantt", params))
 
     def report(self) -> Page:
         """The page that `tq report` writes: facts in words, then the evidence with pictures and a time line."""

@@ -9,8 +9,10 @@ Queries read the views of the schema `perfetto`, whose times (`ts`, `dur`) are n
 
 from __future__ import annotations
 
+import enum
 import glob
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, T
 
 from ._errors import Error, QueryError, missing
 from ._result import Collected
-from ._session import Session, open
+from ._session import OPTIONS, Session, open
 
 if TYPE_CHECKING:
     import pandas
@@ -26,12 +28,17 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchTraceProcessor",
     "BatchTraceProcessorConfig",
+    "FailureHandling",
     "QueryResultIterator",
     "Row",
+    "Stats",
     "TraceProcessor",
     "TraceProcessorConfig",
     "TraceProcessorException",
 ]
+
+ALONE = re.compile(r"(\s*INCLUDE\s+PERFETTO\s+MODULE\s+[\w.*]+\s*;?)+\s*", re.IGNORECASE)
+"""Statements that say which modules a later query uses, and nothing else."""
 
 Trace = Union[str, "os.PathLike[str]", bytes, Any]
 T = TypeVar("T")
@@ -51,8 +58,11 @@ class TraceProcessorConfig:
     ingest_ftrace_in_raw: bool = False
     enable_dev_features: bool = False
     resolver_registry: Any = None
-    load_timeout: int = 2
+    load_timeout: int = 30
     extra_flags: Optional[list[str]] = None
+    fetch_latest_trace_processor: bool = False
+    add_sql_packages: Any = None
+    enable_sql_file_access: bool = False
 
 
 class Row:
@@ -104,6 +114,11 @@ class TraceProcessor:
     """
 
     def __init__(self, trace: Optional[Trace] = None, addr: Optional[str] = None, config: Optional[TraceProcessorConfig] = None, file_path: Optional[str] = None, **options: Any) -> None:
+        unknown = [name for name in options if name not in OPTIONS]
+        if unknown:
+            raise TypeError(f"`{unknown[0]}` is no argument of TraceProcessor here; beside those of Perfetto's, options of `tq.open` are")
+        if trace is not None and file_path is not None:
+            raise TraceProcessorException("`trace` and `file_path` are two names of one argument: give one")
         trace = trace if trace is not None else file_path
         if addr is not None:
             raise TraceProcessorException("`addr` names a server, and the traces are read in this process: give `trace`")
@@ -115,15 +130,21 @@ class TraceProcessor:
     def query(self, sql: str) -> QueryResultIterator:
         """Answers PerfettoSQL."""
         try:
+            # Everything is there already.
+            sql = "SELECT NULL AS nothing WHERE FALSE" if ALONE.fullmatch(sql) else sql
             return QueryResultIterator(self.session.sql(sql).collect())
         except Error as error:
             raise _told(error) from error
+        except ValueError as error:
+            raise TraceProcessorException(str(error)) from error
 
     def metric(self, metrics: list[str]) -> Any:
         """Metrics of Perfetto are programs of its own: `NotImplementedError`."""
         raise NotImplementedError(f"metrics of Perfetto are not here ({', '.join(metrics)}); `tq.open(…).queries()` lists saved queries")
 
-    trace_summary = metric
+    def trace_summary(self, specs: Any, metric_ids: Any = None, metadata_query_id: Any = None) -> Any:
+        """Summaries of Perfetto are programs of its own: `NotImplementedError`."""
+        raise NotImplementedError("summaries of Perfetto are not here; `tq.open(…).queries()` lists saved queries, `.report()` makes a page")
 
     def close(self) -> None:
         """Closes the traces."""
@@ -136,13 +157,28 @@ class TraceProcessor:
         self.close()
 
 
+class FailureHandling(enum.Enum):
+    """What becomes of a trace that cannot be read or asked."""
+
+    RAISE_EXCEPTION = 0
+    INCREMENT_STAT = 1
+
+
 @dataclass
 class BatchTraceProcessorConfig:
-    """Settings that scripts give: `tp_config` is that of each trace."""
+    """Settings that scripts give: `tp_config` is that of each trace; the others say what becomes of those that fail."""
 
     tp_config: Optional[TraceProcessorConfig] = None
-    load_failure_handling: Any = None
-    execute_failure_handling: Any = None
+    load_failure_handling: FailureHandling = FailureHandling.RAISE_EXCEPTION
+    execute_failure_handling: FailureHandling = FailureHandling.RAISE_EXCEPTION
+
+
+@dataclass
+class Stats:
+    """How many traces could not be read, and how many questions could not be answered."""
+
+    load_failures: int = 0
+    execute_failures: int = 0
 
 
 class BatchTraceProcessor:
@@ -155,8 +191,19 @@ class BatchTraceProcessor:
             if not found:
                 raise TraceProcessorException(f"no file is called like `{traces}`")
             traces = found
-        self.paths: list[Any] = list(traces)
-        self.processors = [TraceProcessor(trace, config=config.tp_config) for trace in self.paths]
+        self.config = config
+        self._stats = Stats()
+        self.paths: list[Any] = []
+        self.processors: list[TraceProcessor] = []
+        for trace in traces:
+            try:
+                self.processors.append(TraceProcessor(trace, config=config.tp_config))
+            except TraceProcessorException:
+                if config.load_failure_handling is FailureHandling.RAISE_EXCEPTION:
+                    raise
+                self._stats.load_failures += 1
+                continue
+            self.paths.append(trace)
 
     def query(self, sql: str) -> list[pandas.DataFrame]:
         """The answer of each trace as a DataFrame, in the order of the traces."""
@@ -178,8 +225,21 @@ class BatchTraceProcessor:
         return self.execute(single)
 
     def execute(self, work: Callable[[TraceProcessor], T]) -> list[T]:
-        """What `work` gives for each trace, in the order of the traces."""
-        return [work(processor) for processor in self.processors]
+        """What `work` gives for each trace, in the order of the traces; without those where it fails, if the configuration says so."""
+        return [answer for _, answer in self._each(work)]
+
+    def _each(self, work: Callable[[TraceProcessor], T]) -> Iterator[tuple[Any, T]]:
+        for path, processor in zip(self.paths, self.processors):
+            try:
+                yield path, work(processor)
+            except TraceProcessorException:
+                if self.config.execute_failure_handling is FailureHandling.RAISE_EXCEPTION:
+                    raise
+                self._stats.execute_failures += 1
+
+    def stats(self) -> Stats:
+        """What failed until now, where that is no exception."""
+        return self._stats
 
     def execute_and_flatten(self, work: Callable[[TraceProcessor], pandas.DataFrame]) -> pandas.DataFrame:
         """The DataFrames of `work` in one, whose column `_path` names the trace."""
@@ -187,8 +247,8 @@ class BatchTraceProcessor:
             import pandas
         except ImportError:
             raise missing("pandas", "pandas") from None
-        frames = [frame.assign(_path=str(path)) for path, frame in zip(self.paths, self.execute(work))]
-        return pandas.concat(frames, ignore_index=True)
+        frames = [frame.assign(_path=str(path)) for path, frame in self._each(work)]
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
     def close(self) -> None:
         """Closes all traces."""
@@ -206,7 +266,10 @@ def _opened(trace: Trace, options: dict[str, Any]) -> Session:
     try:
         if isinstance(trace, (str, os.PathLike)):
             return open(trace, **options)
-        data = trace.read() if hasattr(trace, "read") else trace if isinstance(trace, bytes) else b"".join(trace)
+        if isinstance(trace, (bytes, bytearray, memoryview)):
+            data = bytes(trace)
+        else:
+            data = trace.read() if hasattr(trace, "read") else b"".join(trace)
         with tempfile.TemporaryDirectory(prefix="tq-perfetto-") as folder:
             path = os.path.join(folder, "trace")
             with _bytes_of(path) as file:

@@ -189,6 +189,14 @@ fn functions_give_their_rows_in_the_same_order_and_say_the_same() {
     assert!(said > 3, "{said} notes");
 }
 
+/// The part of a plan that workers do.
+fn at_workers(session: &Session, sql: &str) -> String {
+    let (plan, _) = noted(session, &format!("EXPLAIN {sql}")).unwrap();
+    let plan = plan.join("\n");
+    let (_, stages) = plan.split_once("Stage 1 ──").unwrap_or_else(|| panic!("{plan}"));
+    stages.to_owned()
+}
+
 #[test]
 fn workers_send_the_first_rows_alone() {
     let (_folder, store) = folder();
@@ -200,10 +208,8 @@ fn workers_send_the_first_rows_alone() {
         "SELECT run, task, name FROM tasks WHERE duration > 0 ORDER BY name NULLS FIRST LIMIT 30",
         "SELECT run, task FROM tasks ORDER BY start % 3, run LIMIT 50 OFFSET 7",
     ] {
-        let (plan, _) = noted(&joined[0], &format!("EXPLAIN {sql}")).unwrap();
-        let plan = plan.join("\n");
-        let (_, at_workers) = plan.split_once("Stage 1 ──").unwrap_or_else(|| panic!("{plan}"));
-        assert!(at_workers.contains("TopK"), "{plan}");
+        let stages = at_workers(&joined[0], sql);
+        assert!(stages.contains("TopK"), "{stages}");
         assert_eq!(noted(&joined[0], sql), noted(&alone, sql), "{sql}");
     }
 }
@@ -228,10 +234,8 @@ fn workers_compute_what_groups_are_of() {
         "imbalance(duration - 1)",
     ] {
         let sql = format!("SELECT run, location, {value} FROM tasks GROUP BY run, location");
-        let (plan, _) = noted(&joined[0], &format!("EXPLAIN {sql}")).unwrap();
-        let plan = plan.join("\n");
-        let (_, at_workers) = plan.split_once("Stage 1 ──").unwrap_or_else(|| panic!("{plan}"));
-        assert!(at_workers.contains("AggregateExec"), "{value}: {plan}");
+        let stages = at_workers(&joined[0], &sql);
+        assert!(stages.contains("AggregateExec"), "{value}: {stages}");
         assert_eq!(bag(&joined[0], &sql), bag(&alone, &sql), "{value}");
     }
     let times = "SELECT run, start - duration AS before FROM tasks WHERE duration + 1 > 5";

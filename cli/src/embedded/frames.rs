@@ -10,9 +10,13 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::writer::StreamWriter;
-use tempfile::TempDir;
+use tq_engine::trace::temporary::TemporaryFolder;
 
 use crate::errors::{Failure, Problem};
+use crate::host;
+
+/// Gives rows when their turn comes, or says why there are none: a connection of another database may have one answer open at a time.
+pub type Rows = Box<dyn FnOnce() -> Result<Box<dyn RecordBatchReader + Send>, String> + Send>;
 
 /// Rows of one of the tables `tasks`, `links`, `messages`, `counters`, `events` and `locations`, each of which has one frame at most.
 pub struct Frame {
@@ -21,13 +25,13 @@ pub struct Frame {
     /// Which column of the rows means which column of the table, and the other keys of a mapping.
     pub mapping: Vec<(String, String)>,
     /// The rows.
-    pub rows: Box<dyn RecordBatchReader + Send>,
+    pub rows: Rows,
 }
 
 /// What is given a folder to be opened: one run of all frames.
-pub(super) fn written(frames: Vec<Frame>) -> Result<TempDir, Failure> {
+pub(super) fn written(frames: Vec<Frame>) -> Result<TemporaryFolder, Failure> {
     let failed = |error: std::io::Error| Problem::new(format!("cannot write a temporary file: {error}"));
-    let folder = tempfile::Builder::new().prefix("tq-frames-").tempdir().map_err(failed)?;
+    let folder = TemporaryFolder::new().map_err(failed)?;
     let mut mapping = String::new();
     for frame in frames {
         let file = format!("{}.arrows", frame.table);
@@ -35,9 +39,9 @@ pub(super) fn written(frames: Vec<Frame>) -> Result<TempDir, Failure> {
         for (key, value) in &frame.mapping {
             mapping.push_str(&format!("{} = {}\n", text(key), text(value)));
         }
-        write(frame, &folder.path().join(file))?;
+        write(frame, &folder.file(&file))?;
     }
-    std::fs::write(folder.path().join(MAPPING), mapping).map_err(failed)?;
+    std::fs::write(folder.file(MAPPING), mapping).map_err(failed)?;
     Ok(folder)
 }
 
@@ -45,9 +49,9 @@ pub(super) fn written(frames: Vec<Frame>) -> Result<TempDir, Failure> {
 pub(super) const MAPPING: &str = "frames.tq.toml";
 
 /// A failure without the folder, of which nobody knows.
-pub(super) fn named(failure: Failure, folder: &TempDir) -> Failure {
+pub(super) fn named(failure: Failure, folder: &TemporaryFolder) -> Failure {
     let Failure::Told(mut problem) = failure else { return failure };
-    let folder = format!("{}/", folder.path().display());
+    let folder = folder.file("").display().to_string();
     problem.message = problem.message.replace(&folder, "");
     if let Some((table, _)) = problem.message.split_once(".arrows: ") {
         let table = table.to_owned();
@@ -77,10 +81,14 @@ fn text(value: &str) -> String {
 fn write(frame: Frame, path: &Path) -> Result<(), Failure> {
     let of_frame = |error: ArrowError| Problem::new(format!("the rows of `{}`: {error}", frame.table));
     let failed = |error: std::io::Error| Problem::file("write", path, &error);
-    let schema = Arc::new(Schema::new(frame.rows.schema().fields().iter().map(plain).collect::<Vec<Field>>()));
+    let rows = (frame.rows)().map_err(|why| Problem::new(format!("the rows of `{}`: {why}", frame.table)))?;
+    let schema = Arc::new(Schema::new(rows.schema().fields().iter().map(plain).collect::<Vec<Field>>()));
     let file = BufWriter::new(File::create(path).map_err(failed)?);
     let mut writer = StreamWriter::try_new(file, &schema).map_err(of_frame)?;
-    for batch in frame.rows {
+    for batch in rows {
+        if host::is_given_up() {
+            return Err(Failure::Interrupted);
+        }
         let batch = batch.map_err(of_frame)?;
         let columns = batch.columns().iter().zip(schema.fields());
         let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<_, _>>();

@@ -19,7 +19,7 @@ pub use checks::{CheckOutcome, Checking, Checks};
 pub use datafusion::arrow;
 pub use datafusion::common::ScalarValue;
 pub use errors::{Error, Kind, Message};
-pub use frames::Frame;
+pub use frames::{Frame, Rows};
 pub use opening::{Opening, Progress};
 pub use pages::{Page, Shown};
 pub use pending::Pending;
@@ -33,6 +33,11 @@ use crate::{errors as wording, host};
 pub fn embed() {
     host::embed();
     wording::keep_panics_quiet();
+}
+
+/// Whether nobody waits any more for what this thread does.
+pub fn is_given_up() -> bool {
+    host::is_given_up()
 }
 
 /// Removes everything temporary of this process, which is about to end: nothing may be asked afterwards.

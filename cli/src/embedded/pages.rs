@@ -16,6 +16,7 @@ use crate::format::Format;
 use crate::output::{Picture, markdown};
 use crate::pictures;
 use crate::report::html;
+use crate::terminal;
 
 /// A page of HTML that needs nothing else.
 #[derive(Debug, Clone)]
@@ -108,5 +109,7 @@ fn svg(
     if let Some(title) = title {
         title.clone_into(&mut picture.title);
     }
-    Ok(pictures::draw(&mut connection, statement, params, picture)?.0)
+    let drawn = pictures::draw(&mut connection, statement, params, picture);
+    connection.take_notes().iter().for_each(|note| terminal::note(note));
+    Ok(drawn?.0)
 }

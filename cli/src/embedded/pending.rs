@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Pending<T> {
     done: Receiver<(Result<T, Error>, Vec<Message>)>,
     abandoned: Arc<Notify>,
+    /// The same for whoever looks now and then.
+    given_up: Arc<AtomicBool>,
     kind: Kind,
     /// Done when it is abandoned.
     left: Box<dyn FnOnce() + Send>,
@@ -33,9 +36,10 @@ impl<T: Send + 'static> Pending<T> {
     pub(super) fn worded(kind: Kind, work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Pending<T> {
         let (sender, done) = channel();
         let abandoned = Arc::new(Notify::new());
-        let until = Arc::clone(&abandoned);
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (until, looked_at) = (Arc::clone(&abandoned), Arc::clone(&given_up));
         let working = move || {
-            let (done, said) = host::apart(until, || {
+            let (done, said) = host::apart(until, looked_at, || {
                 catch_unwind(AssertUnwindSafe(work))
                     .unwrap_or_else(|_| Err(Error::of_problem(kind, Problem::internal(&last_panic()))))
             });
@@ -44,7 +48,7 @@ impl<T: Send + 'static> Pending<T> {
         };
         let started = std::thread::Builder::new().name("tq-work".to_owned()).stack_size(STACK_BYTES).spawn(working);
         match started {
-            Ok(_) => Pending { done, abandoned, kind, left: Box::new(|| {}) },
+            Ok(_) => Pending { done, abandoned, given_up, kind, left: Box::new(|| {}) },
             Err(error) => Pending::failed(Error::of_problem(kind, Problem::no_threads(&error))),
         }
     }
@@ -54,7 +58,7 @@ impl<T: Send + 'static> Pending<T> {
         let (sender, done) = channel();
         let kind = error.kind;
         let _ = sender.send((Err(error), Vec::new()));
-        Pending { done, abandoned: Arc::new(Notify::new()), kind, left: Box::new(|| {}) }
+        Pending::of(kind, done, Arc::new(Notify::new()), Box::new(|| {}))
     }
 
     /// What another runtime sends.
@@ -64,7 +68,7 @@ impl<T: Send + 'static> Pending<T> {
         abandoned: Arc<Notify>,
         left: Box<dyn FnOnce() + Send>,
     ) -> Pending<T> {
-        Pending { done, abandoned, kind, left }
+        Pending { done, abandoned, given_up: Arc::default(), kind, left }
     }
 
     /// Waits so long at most; `None`: it is not done yet.
@@ -81,6 +85,7 @@ impl<T: Send + 'static> Pending<T> {
 
     /// Nobody waits any more. A question ends; a trace that is being read is read to its end, and given up.
     pub fn abandon(self) {
+        self.given_up.store(true, Ordering::Relaxed);
         self.abandoned.notify_one();
         (self.left)();
     }

@@ -251,6 +251,11 @@ impl Reading {
         Reserved { _memory: Arc::clone(&self.memory) }
     }
 
+    /// What was said since the last time.
+    pub fn said(&self) -> Vec<Message> {
+        messages(&self.notes)
+    }
+
     /// Ends the run; if it does not stop, the threads are left to it, and other questions get new ones.
     pub fn abandon(self) {
         let Reading { rows, canceller, threads, shared, .. } = self;

@@ -62,7 +62,7 @@ pub struct Parameter {
 }
 
 impl Session {
-    /// Opens traces and frames. Blocking work goes on by itself; where it is abandoned, it is done to its end.
+    /// Opens traces and frames. Blocking work goes on by itself; where it is abandoned, a trace is read to its end, and frames are not.
     pub fn open(mut opening: Opening) -> Pending<Session> {
         Pending::begin(Kind::Trace, move || {
             config::load()?;
@@ -71,7 +71,7 @@ impl Session {
             let progress = opening.progress.take().map(|progress| Arc::new(Watcher(progress)) as Arc<_>);
             let mut args = opening.args()?;
             if let Some(folder) = &folder {
-                args.traces.insert(0, format!("frames={}", folder.path().join(frames::MAPPING).display()));
+                args.traces.insert(0, format!("frames={}", folder.file(frames::MAPPING).display()));
             }
             let workers = workers::of_traces(&args)?;
             let args = workers.as_ref().map_or(args, |(_, seen)| seen.clone());

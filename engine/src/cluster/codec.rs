@@ -25,6 +25,7 @@ use tq_udfs::relation::exec::RelationExec;
 use tq_udfs::relation::node::RelationCall;
 
 use super::closed::ClosedExec;
+use crate::sql::emitted::with_functions;
 use crate::sql::order::deal::DealExec;
 use crate::sql::order::position::PositionExec;
 use crate::sql::order::waiting::Turns;
@@ -64,16 +65,7 @@ impl TqCodec {
     pub(super) fn knowing(&self, context: &TaskContext) -> TaskContext {
         let mut functions = context.scalar_functions().clone();
         functions.extend(self.of_plans.iter().map(|function| (function.name().to_owned(), Arc::clone(function))));
-        TaskContext::new(
-            context.task_id(),
-            context.session_id(),
-            context.session_config().clone(),
-            functions,
-            context.higher_order_functions().clone(),
-            context.aggregate_functions().clone(),
-            context.window_functions().clone(),
-            context.runtime_env(),
-        )
+        with_functions(context, functions)
     }
 
     /// Expressions over rows of a schema, as the columns of a plan that is never executed.

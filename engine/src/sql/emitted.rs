@@ -8,6 +8,7 @@
 //! of the session again.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -85,15 +87,20 @@ fn any_text(values: &[Arc<dyn PhysicalExpr>], schema: &Schema) -> Result<bool> {
 
 /// The context with another configuration and runtime.
 pub(crate) fn with_config(context: &TaskContext, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> TaskContext {
+    with_functions(context, context.scalar_functions().clone()).with_session_config(config).with_runtime(runtime)
+}
+
+/// The context with other functions of values.
+pub(crate) fn with_functions(context: &TaskContext, functions: HashMap<String, Arc<ScalarUDF>>) -> TaskContext {
     TaskContext::new(
         context.task_id(),
         context.session_id(),
-        config,
-        context.scalar_functions().clone(),
+        context.session_config().clone(),
+        functions,
         context.higher_order_functions().clone(),
         context.aggregate_functions().clone(),
         context.window_functions().clone(),
-        runtime,
+        context.runtime_env(),
     )
 }
 
