@@ -287,7 +287,10 @@ fn groups_of_workers_are_fewer_bytes_than_their_rows() {
         "SELECT run, string_agg(name, ''), sum(duration - task) FROM tasks WHERE task < 3 GROUP BY run",
     ] {
         let of_groups = sent(groups).saturating_sub(told);
-        assert!(of_groups * 4 < rows, "{groups}: {of_groups} bytes more than the {told} of a count, where all rows are {rows}");
+        assert!(
+            of_groups * 4 < rows,
+            "{groups}: {of_groups} bytes more than the {told} of a count, where all rows are {rows}"
+        );
     }
 }
 

@@ -42,6 +42,12 @@ impl Question {
         columns(self.question.columns())
     }
 
+    /// What may stand in another question in its place.
+    #[getter]
+    fn text(&self) -> Option<&str> {
+        self.question.text()
+    }
+
     /// Runs it.
     #[pyo3(signature = (dictionaries = false))]
     fn read(&self, py: Python<'_>, dictionaries: bool) -> PyResult<Reading> {

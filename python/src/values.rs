@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tq_cli::embedded::ScalarValue;
 use tq_cli::embedded::arrow::array::{Array, ArrayRef, AsArray};
 use tq_cli::embedded::arrow::compute::{CastOptions, cast, cast_with_options};
@@ -204,6 +204,10 @@ pub(crate) fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarVal
     if let Ok(value) = value.cast::<PyString>() {
         return Ok(ScalarValue::Utf8(Some(value.extract()?)));
     }
+    if value.cast::<PyList>().is_ok() || value.cast::<PyTuple>().is_ok() {
+        let values = value.try_iter()?.map(|value| scalar(name, &value?)).collect::<PyResult<Vec<_>>>()?;
+        return list(name, values);
+    }
     // numpy's numbers are none of Python's.
     for own in ["__index__", "item"] {
         if let Ok(own) = value.call_method0(own)
@@ -213,5 +217,21 @@ pub(crate) fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarVal
         }
     }
     let kind = value.get_type().name()?;
-    Err(PyTypeError::new_err(format!("`{name}` is a `{kind}`; a value is an int, a float, a bool, a str or None")))
+    Err(PyTypeError::new_err(format!(
+        "`{name}` is a `{kind}`; a value is an int, a float, a bool, a str, None or a list of them"
+    )))
+}
+
+/// A list of values of one type.
+fn list(name: &str, values: Vec<ScalarValue>) -> PyResult<ScalarValue> {
+    let mut kinds = values.iter().filter(|value| !value.is_null()).map(ScalarValue::data_type);
+    let kind = kinds.next().unwrap_or(DataType::Null);
+    if let Some(other) = kinds.find(|other| *other != kind) {
+        return Err(PyTypeError::new_err(format!(
+            "`{name}` has values of two types, {kind} and {other}; a list has one"
+        )));
+    }
+    let typed = |value: ScalarValue| value.cast_to(&kind).map_err(|error| PyTypeError::new_err(error.to_string()));
+    let values = values.into_iter().map(typed).collect::<PyResult<Vec<_>>>()?;
+    Ok(ScalarValue::List(ScalarValue::new_list_nullable(&values, &kind)))
 }

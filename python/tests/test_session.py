@@ -118,9 +118,22 @@ def test_saved_queries_are_asked_by_name_and_by_file(tiny, tmp_path):
 def test_what_there_is_can_be_listed(tiny):
     assert ("tasks", "table") in [row[:2] for row in tiny.tables()]
     assert ("start", "BIGINT", "ticks") in [row[:3] for row in tiny.tables("tasks")]
+    with pytest.raises(tq.QueryError, match="no table `taks`\nhint: did you mean `tasks`"):
+        tiny.tables("taks")
     busy = next(function for function in tiny.functions("busy") if function.name == "busy")
     assert busy.kind == "aggregate" and busy.is_own and str(busy).startswith("busy(start, finish, [from, to])")
     assert "physical_plan:" in tiny.explain("SELECT 1") and "rows" in tiny.explain("SELECT count(*) FROM tasks", analyze=True)
+
+
+def test_values_may_be_lists(tiny):
+    names = [name for name, in tiny.sql("SELECT DISTINCT name FROM tasks ORDER BY name LIMIT 2").fetchall()]
+    count = tiny.sql("SELECT count(*) FROM tasks WHERE name = $one OR name = $two", one=names[0], two=names[1]).fetchall()
+    assert tiny.sql("SELECT count(*) FROM tasks WHERE name = ANY($names)", names=names).fetchall() == count
+    assert tiny.sql("SELECT count(*) FROM tasks WHERE array_has($names, name)", names=tuple(names)).fetchall() == count
+    assert tiny.sql("SELECT $all AS it", all=[1, None, 3]).fetchall() == [([1, None, 3],)]
+    assert tiny.sql("SELECT cardinality($all) AS it", all=[]).fetchall() == [(0,)]
+    with pytest.raises(TypeError, match="values of two types"):
+        tiny.sql("SELECT $all", all=[1, "a"])
 
 
 def test_pictures_are_what_was_asked_for(tiny, tmp_path):
@@ -148,6 +161,8 @@ def test_relation_functions_are_methods(tiny):
     with pytest.raises(ValueError, match="is no input"):
         tiny.gaps(tiny.sql("SELECT * FROM tasks WHERE task > $a", a=0))
     assert tiny.self_time(tiny.sql("SELECT * FROM tasks -- all of them")).fetchall() == tiny.self_time("tasks").fetchall()
+    for whole in ["SELECT * FROM tasks WHERE name <> ';'", "SELECT * FROM tasks;\n"]:
+        assert tiny.self_time(tiny.sql(whole)).fetchall() == tiny.self_time("tasks").fetchall()
     with pytest.raises(ValueError, match="kept are no input"):
         tiny.gaps(tasks.collect())
     with tq.open(TINY) as other, pytest.raises(ValueError, match="another session"):

@@ -29,10 +29,10 @@ class Calls:
                 raise ValueError("an answer of another session is no input: open the traces of both in one")
             if isinstance(given, Collected):
                 raise ValueError("rows that are kept are no input, since the question would be asked again: give it, or its SQL")
-            if not given.is_relation:
+            if given.relation is None:
                 raise ValueError("an answer with parameters, of several statements or of a saved query is no input: give its SQL")
             # A comment may end it.
-            return f"({given.text}\n)"
+            return f"({given.relation}\n)"
         if not isinstance(given, str):
             raise TypeError(f"`{type(given).__name__}` is no input: give a SELECT, the name of a table, or what `session.sql(…)` gives")
         is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", given)

@@ -91,7 +91,7 @@ def check(
     )
     checks = []
     for query, file, line, what, verdict, why, rows in outcomes:
-        kept = None if rows is None else Collected(rows, what, False)
+        kept = None if rows is None else Collected(rows, what, None)
         checks.append(Check(query, file, line, what, verdict, why, kept))
     return CheckResult(checks, text)
 

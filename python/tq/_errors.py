@@ -54,7 +54,7 @@ class TraceNote(UserWarning):
 def warn(label: str, text: str) -> None:
     """Warns whoever called the package."""
     # Frames are read from a temporary folder, of which nobody knows.
-    text = re.sub(r"\S*/tq-frames-\w+/", "", text)
+    text = re.sub(r"\S*/tq-temporary-\w+/", "", text)
     level = 1
     frame = sys._getframe(0)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:

@@ -37,15 +37,15 @@ class Result:
     """
 
     def __init__(
-        self, question: Union[_tq.Question, _tq.Kept], text: str, is_relation: bool, session: Optional[Session] = None
+        self, question: Union[_tq.Question, _tq.Kept], text: str, relation: Optional[str], session: Optional[Session] = None
     ) -> None:
         self._question = question
         self.session = session
         """The session that was asked; None for rows of `tq.check`."""
         self.text = text
         """The SQL, or the name of the saved query."""
-        self.is_relation = is_relation
-        """Whether `text` alone says what is asked, so that it may stand in another question."""
+        self.relation = relation
+        """The SELECT that may stand in another question in its place; None, where more than that says what is asked."""
 
     @property
     def columns(self) -> list[str]:
@@ -68,7 +68,7 @@ class Result:
 
     def collect(self) -> Collected:
         """Runs the question and keeps the rows, in memory of the session. `LimitError` where there is none left."""
-        return Collected(self._kept(), self.text, self.is_relation, self.session)
+        return Collected(self._kept(), self.text, self.relation, self.session)
 
     def arrow(self) -> pyarrow.Table:
         """A table of pyarrow. `ImportError` without pyarrow."""

@@ -9,15 +9,15 @@ import inspect
 import os
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Callable, Iterable, Literal, Mapping, Optional, TypeVar, Union
+from typing import Any, Callable, Iterable, Literal, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _process, _progress, _tq
-from ._errors import TraceError
+from ._errors import QueryError, TraceError
 from ._relations import Relations
 from ._result import Result
 
 Path = Union[str, "os.PathLike[str]"]
-Value = Union[int, float, bool, str, None]
+Value = Union[int, float, bool, str, None, Sequence[Union[int, float, bool, str, None]]]
 T = TypeVar("T")
 
 
@@ -289,12 +289,13 @@ class Session(Relations):
         return self._session.memory
 
     def sql(self, text: str, /, **params: Value) -> Result:
-        """The answer of SQL. Keyword arguments are the values of `$name` in it.
+        """The answer of SQL. Keyword arguments are the values of `$name` in it; a list is one for `name = ANY($names)`.
 
         What is wrong with the text shows at once (`QueryError`, with the place); rows are computed when the result is read. `CREATE VIEW` and
         other definitions take effect at once. Of several statements, only the last may be a question.
         """
-        return Result(self._session.ask(text, params), text, not params and ";" not in text, self)
+        question = self._session.ask(text, params)
+        return Result(question, text, question.text, self)
 
     def query(self, name: Path, /, **params: Value) -> Result:
         """The answer of a saved query: by its name (`queries()` lists them) or the path of an `.sql` file.
@@ -302,7 +303,7 @@ class Session(Relations):
         `QueryError` says what the traces lack that it needs, or which parameter is wrong.
         """
         word = os.fspath(name)
-        return Result(self._session.ask_saved(word, _pairs(params)), word, False, self)
+        return Result(self._session.ask_saved(word, _pairs(params)), word, None, self)
 
     def queries(self, word: Optional[str] = None) -> Listing[SavedQuery]:
         """The saved queries; with a word, those that have it in their name or title."""
@@ -313,6 +314,10 @@ class Session(Relations):
         """Tables and views with their descriptions; with a name, its columns: name, type, unit (`ticks` for times) and description."""
         if name is None:
             return self.sql("SELECT name, kind, description FROM docs.tables")
+        names = [str(known) for known, in self.sql("SELECT DISTINCT table_name FROM docs.columns").fetchall()]
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            raise QueryError(f"there is no table `{name}`", hints=[f"did you mean `{near[0]}`?" if near else "`session.tables()` lists them"])
         return self.sql("SELECT name, type, unit, description FROM docs.columns WHERE table_name = $name", name=name)
 
     def functions(self, word: Optional[str] = None) -> Listing[Function]:
@@ -335,9 +340,9 @@ class Session(Relations):
         Given the name of a saved query, its picture.
         """
         if isinstance(question, Result):
-            if question.session is not self or not question.is_relation:
+            if question.session is not self or question.relation is None:
                 raise ValueError("a picture is of an answer of this session without parameters, and of one statement: give its SQL")
-            question = question.text
+            question = question.relation
         if not any(letter.isspace() for letter in question.strip()):
             if chart is not None:
                 raise ValueError(f"the saved query `{question}` says how it is drawn: leave `{chart}` away, or give its SQL")

@@ -90,31 +90,69 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the options of a command line are called in a program.
-const CALLED: [(&str, &str); 11] = [
+/// What the commands of a terminal are called in a program.
+const CALLED: [(&str, &str); 9] = [
     ("`tq functions` lists the functions, `\\f` at the prompt", "`session.functions()` lists the functions"),
     ("`tq query --param ", "`"),
     ("`tq functions NAME`", "`session.functions(\"NAME\")`"),
     ("`tq functions`", "`session.functions()`"),
     ("`tq queries`", "`session.queries()`"),
     ("`tq tables`", "`session.tables()`"),
-    ("`--memory 8GB`", "`memory=\"8GB\"`"),
-    ("`--memory`", "`memory`"),
-    ("`--from-format F`", "`from_format=\"F\"`"),
-    ("`--strict`", "`strict=True`"),
+    ("`--from` and `--to`", "`slice=(begin, end)`"),
+    ("; at the prompt, `\\set memory 8GB`", ""),
     ("try `-c 'SELECT * FROM runs'`", "try `SELECT * FROM runs`"),
+];
+
+/// Options of a command line whose value is a pair, and the dictionaries of pairs that they are in a program.
+const PAIRS: [(&str, &str); 2] = [("option", "options"), ("run-arg", "run_args")];
+
+/// Other options of a command line, and what they are in a program.
+const OPTIONS: [(&str, &str); 9] = [
+    ("from-format", "from_format"),
+    ("memory", "memory"),
+    ("max-value", "max_value"),
+    ("threads", "threads"),
+    ("strict", "strict"),
+    ("read-only", "read_only"),
+    ("cache", "cache"),
+    ("cluster", "cluster"),
+    ("run", "runs"),
 ];
 
 /// A hint of the command line for a program.
 pub(super) fn in_a_program(hint: String) -> String {
     const OPTION: &str = "--option ";
     if hint.starts_with(OPTION) {
-        let pairs = hint.split(OPTION).map(str::trim).filter_map(|pair| pair.split_once('='));
-        let quoted: Vec<String> =
-            pairs.map(|(key, value)| format!("{key:?}: {:?}", value.trim_matches('\''))).collect();
-        return format!("options={{{}}}", quoted.join(", "));
+        return pairs("options", hint.split(OPTION).map(str::trim));
     }
-    CALLED.iter().fold(hint, |hint, (there, here)| hint.replace(there, here))
+    let hint = CALLED.iter().fold(hint, |hint, (there, here)| hint.replace(there, here));
+    // Every second piece stands between backticks.
+    let pieces = hint.split('`').enumerate();
+    let pieces = pieces.map(|(at, piece)| match (at % 2, piece.strip_prefix("--")) {
+        (1, Some(option)) => option_in_a_program(option).unwrap_or_else(|| piece.to_owned()),
+        _ => piece.to_owned(),
+    });
+    pieces.collect::<Vec<String>>().join("`")
+}
+
+/// `memory 8GB` as `memory="8GB"`, if a program has that option.
+fn option_in_a_program(option: &str) -> Option<String> {
+    let (name, value) = option.split_once([' ', '=']).map_or((option, None), |(name, value)| (name, Some(value)));
+    if let Some((_, here)) = PAIRS.iter().find(|(there, _)| *there == name) {
+        return Some(value.map_or_else(|| (*here).to_owned(), |pair| pairs(here, [pair].into_iter())));
+    }
+    let (_, here) = OPTIONS.iter().find(|(there, _)| *there == name)?;
+    Some(match (name, value) {
+        ("strict" | "read-only", _) => format!("{here}=True"),
+        (_, Some(value)) => format!("{here}={value:?}"),
+        (_, None) => (*here).to_owned(),
+    })
+}
+
+fn pairs<'a>(dictionary: &str, given: impl Iterator<Item = &'a str>) -> String {
+    let given = given.filter_map(|pair| pair.split_once('='));
+    let given: Vec<String> = given.map(|(key, value)| format!("{key:?}: {:?}", value.trim_matches('\''))).collect();
+    format!("{dictionary}={{{}}}", given.join(", "))
 }
 
 #[cfg(test)]
@@ -129,7 +167,13 @@ mod tests {
                 "--option table.start=begin:us --option table.name=op",
                 "options={\"table.start\": \"begin:us\", \"table.name\": \"op\"}",
             ),
-            ("as it was", "as it was"),
+            ("`--option align=messages` moves them", "`options={\"align\": \"messages\"}` moves them"),
+            ("`--cluster off`, or without --strict", "`cluster=\"off\"`, or without --strict"),
+            (
+                "`--memory 8GB` allows more; `--from` and `--to` open less",
+                "`memory=\"8GB\"` allows more; `slice=(begin, end)` open less",
+            ),
+            ("as `--it` was", "as `--it` was"),
         ] {
             assert_eq!(in_a_program(there.to_owned()), here);
         }

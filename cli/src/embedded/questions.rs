@@ -48,6 +48,8 @@ pub struct Question {
     params: Params,
     /// The file of the statement.
     file: Option<(String, u64)>,
+    /// Whether its text alone says what is asked.
+    pub(super) is_alone: bool,
     /// The first reading takes the plan; others make theirs.
     planned: Mutex<Option<Query>>,
     columns: SchemaRef,
@@ -65,12 +67,18 @@ impl Question {
         let notes = messages(&query.notes());
         let columns = outgoing(query.schema().as_arrow(), shared.tick(), Words::Views);
         let shared = Arc::clone(shared);
-        Ok((Question { shared, statement, params, file, planned: Mutex::new(Some(query)), columns }, notes))
+        let planned = Mutex::new(Some(query));
+        Ok((Question { shared, statement, params, file, is_alone: false, planned, columns }, notes))
     }
 
     /// The columns of the answer; none, where the statement defines something. In a [`Reading`], texts may have another type.
     pub fn columns(&self) -> &SchemaRef {
         &self.columns
+    }
+
+    /// The text of a statement that was asked alone and without values, so that it may stand in another question.
+    pub fn text(&self) -> Option<&str> {
+        self.is_alone.then_some(&self.statement.text)
     }
 
     /// Runs the question.

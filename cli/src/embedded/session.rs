@@ -196,6 +196,7 @@ async fn of_text(shared: &Arc<Shared>, text: &str, params: Params) -> Result<(Qu
         let problem = Problem::new("there is no statement in the SQL").hint("try `SELECT * FROM runs`");
         return Err(Error::of_problem(Kind::Query, problem));
     };
+    let is_alone = statements.is_empty() && params.is_empty();
     every_value_is_wanted(&params, statements.iter().chain([&last]))?;
     for statement in statements {
         let (question, _) = Question::plan(shared, statement, params.clone(), None).await?;
@@ -205,7 +206,9 @@ async fn of_text(shared: &Arc<Shared>, text: &str, params: Params) -> Result<(Qu
             return Err(Error::of_problem(Kind::Query, problem));
         }
     }
-    Question::plan(shared, last, params, None).await
+    let (mut question, notes) = Question::plan(shared, last, params, None).await?;
+    question.is_alone = is_alone;
+    Ok((question, notes))
 }
 
 /// A value that no statement asks for is a mistake: the answer would not be the one that was meant.

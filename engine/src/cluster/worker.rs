@@ -108,13 +108,12 @@ pub async fn serve(listener: TcpListener, serving: Serving) -> std::io::Result<(
         None => Server::builder(),
     };
     server
-        .tcp_nodelay(true)
         .http2_keepalive_interval(Some(ALIVE_EVERY))
         .http2_keepalive_timeout(Some(ALIVE_WITHIN))
         .layer(InterceptorLayer::new(is_known))
         .add_service(Addressed(service))
         .add_service(observed)
-        .serve_with_incoming(patient(TcpIncoming::from(listener)))
+        .serve_with_incoming(patient(TcpIncoming::from(listener).with_nodelay(Some(true))))
         .await
         .map_err(std::io::Error::other)
 }

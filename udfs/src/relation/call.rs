@@ -31,6 +31,8 @@ pub struct Call {
     pub options: Options,
     pub(super) output: SchemaRef,
     pub(super) answers: Sender<Result<RecordBatch>>,
+    /// The rows that were emitted last. They wait for what the function says beside them, so that who reads them can know it.
+    pub(super) last: Option<RecordBatch>,
     pub(super) batch_rows: usize,
     pub(super) waited: Duration,
     /// Memory, cancelling, notes.
@@ -61,19 +63,33 @@ impl Call {
         self.batch_rows
     }
 
-    /// Sends rows of the answer on, in batches of the session's size. Blocks until there is room.
+    /// Sends rows of the answer on, in batches of the session's size; the last of them wait for the next ones or for the end. Blocks until
+    /// there is room.
     pub fn emit(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
         let rows = RecordBatch::try_new(Arc::clone(&self.output), columns)?;
-        let started = Instant::now();
         for from in (0..rows.num_rows()).step_by(self.batch_rows) {
             let batch = rows.slice(from, self.batch_rows.min(rows.num_rows() - from));
-            // The reader has gone: there is nothing left to do, and `check` says so next.
-            if self.answers.blocking_send(Ok(batch)).is_err() {
-                self.work.cancelled.store(true, Ordering::Relaxed);
-                return self.work.check();
+            if let Some(before) = self.last.replace(batch) {
+                self.send(before)?;
             }
         }
+        Ok(())
+    }
+
+    /// Sends the last rows: there is nothing more to say beside them.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.last.take().map_or(Ok(()), |last| self.send(last))
+    }
+
+    fn send(&mut self, batch: RecordBatch) -> Result<()> {
+        let started = Instant::now();
+        let sent = self.answers.blocking_send(Ok(batch));
         self.waited += started.elapsed();
+        if sent.is_err() {
+            // The reader has gone: there is nothing left to do, and `check` says so next.
+            self.work.cancelled.store(true, Ordering::Relaxed);
+            return self.work.check();
+        }
         Ok(())
     }
 }

@@ -258,6 +258,7 @@ impl ExecutionPlan for RelationExec {
             options,
             output: Arc::clone(self.properties.eq_properties.schema()),
             answers: stream.tx(),
+            last: None,
             batch_rows,
             waited: Duration::ZERO,
             work: Work {
@@ -282,7 +283,7 @@ impl ExecutionPlan for RelationExec {
         stream.spawn_blocking(move || {
             let started = Instant::now();
             let function = Arc::clone(&call.function);
-            let result = function.compute(&mut call);
+            let result = function.compute(&mut call).and_then(|()| call.finish());
             let waited = call.waited + call.inputs.iter().map(|input| input.waited).sum::<Duration>();
             compute_time.add_duration(started.elapsed().saturating_sub(waited));
             result
