@@ -32,6 +32,13 @@ def test_frames_and_modules():
         assert frame["name"].tolist() == ["cudaLaunchKernel", "cudaStreamSynchronize"] and str(frame["ts"].dtype) == "int64"
 
 
+def test_like_does_not_go_by_case():
+    with TraceProcessor(trace=TINY) as tp:
+        seen = tp.query("""SELECT name, 'a LIKE b' AS "like" FROM slice -- LIKE
+            WHERE name LIKE 'CUDA%' AND name NOT like '%SYNC%'""")
+        assert [vars(row) for row in seen] == [{"name": "cudaLaunchKernel", "like": "a LIKE b"}]
+
+
 def test_traces_come_as_files_and_bytes():
     with open(TINY, "rb") as file, TraceProcessor(trace=file) as tp:
         count = [row.n for row in tp.query("SELECT count(*) AS n FROM slice")]

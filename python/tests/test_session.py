@@ -88,8 +88,8 @@ def test_values_of_parameters_have_types(tiny):
     assert "hint: `a=…` gives it one" in str(raised.value)
     with pytest.raises(tq.QueryError, match=r"no statement has `\$b`"):
         tiny.sql("SELECT $a", a=1, b=2)
-    with pytest.raises(TypeError, match="`a` is a `list`"):
-        tiny.sql("SELECT $a", a=[1])
+    with pytest.raises(TypeError, match="`a` is a `dict`"):
+        tiny.sql("SELECT $a", a={1: 2})
     with pytest.raises(OverflowError, match="`a` is beyond the 64 bits"):
         tiny.sql("SELECT $a", a=2**63)
 

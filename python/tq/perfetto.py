@@ -40,6 +40,9 @@ __all__ = [
 ALONE = re.compile(r"(\s*INCLUDE\s+PERFETTO\s+MODULE\s+[\w.*]+\s*;?)+\s*", re.IGNORECASE)
 """Statements that say which modules a later query uses, and nothing else."""
 
+TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\bLIKE\b", re.IGNORECASE | re.DOTALL)
+"""Texts, names and comments, and the operator between them that goes by case here and does not in SQLite."""
+
 Trace = Union[str, "os.PathLike[str]", bytes, Any]
 T = TypeVar("T")
 
@@ -132,6 +135,7 @@ class TraceProcessor:
         try:
             # Everything is there already.
             sql = "SELECT NULL AS nothing WHERE FALSE" if ALONE.fullmatch(sql) else sql
+            sql = TOKEN.sub(lambda token: "ILIKE" if token[0].upper() == "LIKE" else token[0], sql)
             return QueryResultIterator(self.session.sql(sql).collect())
         except Error as error:
             raise _told(error) from error
