@@ -2,7 +2,7 @@
 //! repaired or guessed.
 
 use std::collections::HashMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -258,9 +258,7 @@ impl Meter {
     }
 
     fn clear(&self) {
-        if self.drawn.load(Ordering::Relaxed) > 0 {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
+        terminal::end_progress();
     }
 }
 
@@ -288,8 +286,7 @@ impl Progress for Meter {
         let left = total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(read) as f64 / rate);
         let left = left.map_or_else(String::new, |seconds| format!(", {seconds:.0} s left"));
         let speed = if rate > 0.0 { format!(", {:.0} MB/s{left}", rate / 1e6) } else { String::new() };
-        let _ =
-            write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}{speed}", visible(&source.display().to_string()));
+        terminal::progress(&format!("reading {}: {done}{speed}", visible(&source.display().to_string())));
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Operators count the rows that they pass on; the largest count is taken as the rows read.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use datafusion::physical_plan::ExecutionPlan;
 use tq_engine::sql::{PARTS, PARTS_DONE};
+
+use crate::terminal;
 
 /// A query shorter than this stays silent.
 const AFTER: Duration = Duration::from_secs(1);
@@ -71,17 +73,13 @@ impl Meter {
         let running = running.clone();
         let started = Instant::now();
         let thread = std::thread::Builder::new().name("tq-progress".to_owned()).spawn(move || {
-            let mut drawn = false;
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 if started.elapsed() >= AFTER {
-                    drawn = true;
                     let line = line(running.rows(), running.parts(), started.elapsed());
-                    let _ = write!(io::stderr().lock(), "\r\x1b[K{line}; Ctrl-C ends it");
+                    terminal::progress(&format!("{line}; Ctrl-C ends it"));
                 }
             }
-            if drawn {
-                let _ = write!(io::stderr().lock(), "\r\x1b[K");
-            }
+            terminal::end_progress();
         });
         Some(Meter { stop: Some(stop), thread: thread.ok() })
     }

@@ -78,8 +78,31 @@ pub(crate) fn command(line: &str) {
 }
 
 fn write(line: &str) {
+    let mut stderr = io::stderr().lock();
+    let clear = if MOVING.swap(false, Ordering::Relaxed) { CLEAR } else { "" };
     // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(stderr, "{clear}{line}");
+}
+
+/// Back to the beginning of the line, which is empty then.
+const CLEAR: &str = "\r\x1b[K";
+
+/// Whether the line that the cursor is in shows progress.
+static MOVING: AtomicBool = AtomicBool::new(false);
+
+/// Shows progress in the line that the cursor is in. What is written next takes its place.
+pub(crate) fn progress(shown: &str) {
+    let mut stderr = io::stderr().lock();
+    MOVING.store(true, Ordering::Relaxed);
+    let _ = write!(stderr, "{CLEAR}{shown}").and_then(|()| stderr.flush());
+}
+
+/// Nothing is shown any more.
+pub(crate) fn end_progress() {
+    let mut stderr = io::stderr().lock();
+    if MOVING.swap(false, Ordering::Relaxed) {
+        let _ = write!(stderr, "{CLEAR}").and_then(|()| stderr.flush());
+    }
 }
 
 fn labelled(label: &'static str, style: &str, message: &str) {

@@ -27,9 +27,9 @@ pub(crate) const OFF: &str = "off";
 
 /// The workers that help with these traces, and the traces under the paths that all of them see; `None`: nobody is asked.
 pub(crate) fn of_traces(args: &OpenArgs) -> Result<Option<(Arc<Workers>, OpenArgs)>, Failure> {
-    let Some(Given { text, place }) = asked(args)? else { return Ok(None) };
+    let Some(given) = asked(args)? else { return Ok(None) };
     let mut seen = args.clone();
-    let workers = Workers::of(&text, &mut seen).map_err(|failure| named_at(place, failure))?;
+    let workers = Workers::of(&given, &mut seen)?;
     Ok(Some((workers, seen)))
 }
 
@@ -51,8 +51,18 @@ fn asked(args: &OpenArgs) -> Result<Option<Given>, Failure> {
         return Ok((given != OFF).then(|| Given { text: given.clone(), place: None }));
     }
     let usual = usual()?;
-    let are_stores = || !args.traces.is_empty() && args.traces.iter().all(|text| is_store(text));
-    Ok(usual.filter(|given| given.text != OFF && are_stores()))
+    Ok(usual.filter(|given| given.text != OFF && are_stores(&args.traces)))
+}
+
+/// What `--cluster` says of a command that opens more traces than these by themselves: whom the environment or the configuration names is
+/// asked only where all are stores.
+pub(crate) fn of_all(args: &OpenArgs, others: &[String]) -> Option<String> {
+    let is_usual = args.cluster.is_none() && !others.is_empty() && !(are_stores(&args.traces) && are_stores(others));
+    if is_usual { Some(OFF.to_owned()) } else { args.cluster.clone() }
+}
+
+fn are_stores(traces: &[String]) -> bool {
+    !traces.is_empty() && traces.iter().all(|text| is_store(text))
 }
 
 /// Whom the environment or the configuration names for all commands; an empty text names nobody.
@@ -80,14 +90,14 @@ mod without {
 
     use tq_engine::session::Session;
 
-    use super::OFF;
+    use super::{Given, OFF};
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
 
     pub(crate) enum Workers {}
 
     impl Workers {
-        pub(crate) fn of(_: &str, _: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
+        pub(crate) fn of(_: &Given, _: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
             Err(missing())
         }
 
@@ -130,6 +140,7 @@ mod with {
     use tq_engine::session::Session;
     use tq_engine::store;
 
+    use super::{Given, named_at};
     use crate::args::OpenArgs;
     use crate::errors::{Failure, Problem};
     use crate::text::words::any_bytes;
@@ -181,7 +192,7 @@ mod with {
 
     impl Workers {
         /// What `--cluster` says. The traces get the paths under which others see them.
-        pub(crate) fn of(given: &str, open: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
+        pub(crate) fn of(given: &Given, open: &mut OpenArgs) -> Result<Arc<Workers>, Failure> {
             open.traces = open.traces.iter().map(|text| seen_by_others(text)).collect::<Result<_, _>>()?;
             if open.traces.is_empty() {
                 return Err(Problem::new("--cluster needs a store to ask about")
@@ -193,11 +204,12 @@ mod with {
                 Ok(text) => any_bytes(&text).map_err(|what| Problem::new(format!("{LEAST_BYTES}={text}: {what}")))?,
                 Err(_) => LEAST_BYTES_DEFAULT,
             };
-            if let Some(count) = given.strip_prefix("local:") {
-                return Workers::of_this_process(count, least_bytes, open);
+            let wrong = |failure| named_at(given.place.clone(), failure);
+            if let Some(count) = given.text.strip_prefix("local:") {
+                return Workers::of_this_process(count, least_bytes, open).map_err(wrong);
             }
             let authority = authority(open.tls_ca.as_deref())?;
-            let addresses = addresses(given)?;
+            let addresses = addresses(&given.text).map_err(wrong)?;
             Ok(Arc::new(Workers { addresses, token: token()?, authority, least_bytes, own: vec![] }))
         }
 
@@ -355,9 +367,7 @@ mod with {
         let no_store = || {
             let shown = TraceSpec::shown_text(text);
             Problem::new(format!("--cluster works on stores, and `{}` is none", spec.shown().display()))
-                .hint(format!(
-                    "`tq import {shown} --into runs.store` makes one; then ask `tq query runs.store --cluster …`"
-                ))
+                .hint(format!("`tq import {shown} --into runs.store` makes one; then ask `runs.store` in its place"))
                 .hint("`--cluster off`, at the prompt `\\cluster off`, asks without workers")
         };
         if is_url(&spec.path) {

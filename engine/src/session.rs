@@ -501,70 +501,70 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for function in tq_udfs::scalar_functions(tick) {
         context.register_udf(function)?;
     }
-    let datafusions_sum = context.state().udaf("sum")?;
+    let datafusions_sum = context.udaf("sum")?;
     for function in tq_udfs::aggregate_functions(datafusions_sum) {
         context.register_udaf(function)?;
     }
     for name in EXACT {
-        context.register_udaf(Arc::new(exactly(context.state().udaf(name)?)))?;
+        context.register_udaf(Arc::new(exactly(context.udaf(name)?)))?;
     }
     for name in PRECISE {
-        context.register_udaf(Arc::new(precisely(context.state().udaf(name)?)))?;
+        context.register_udaf(Arc::new(precisely(context.udaf(name)?)))?;
     }
     for (name, without) in [("approx_percentile_cont", 2), ("approx_percentile_cont_with_weight", 3)] {
-        let function = within_centroids(context.state().udaf(name)?, without);
+        let function = within_centroids(context.udaf(name)?, without);
         context.register_udaf(Arc::new(function))?;
     }
     for name in KEEP_TIME {
-        let function = keeps_time(context.state().udaf(name)?);
+        let function = keeps_time(context.udaf(name)?);
         context.register_udaf(Arc::new(function))?;
     }
     for name in ["array_agg", "string_agg"] {
-        let function = in_its_order(context.state().udaf(name)?);
+        let function = in_its_order(context.udaf(name)?);
         context.register_udaf(Arc::new(function))?;
     }
     for name in ["struct", "named_struct", "map", "arrays_zip"] {
-        let function = within_parts(context.state().udf(name)?);
+        let function = within_parts(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in WITH_ARGUMENTS {
-        let function = looked_at(context.state().udf(name)?);
+        let function = looked_at(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in BESIDE_TIMES {
-        let function = beside_times(context.state().udf(name)?);
+        let function = beside_times(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
-    let date_trunc = of_intervals(context.state().udf("date_trunc")?);
+    let date_trunc = of_intervals(context.udf("date_trunc")?);
     context.register_udf(Arc::new(date_trunc))?;
-    let round = to_places(context.state().udf("round")?);
+    let round = to_places(context.udf("round")?);
     context.register_udf(Arc::new(round))?;
     for name in REGULAR {
-        let function = as_in_postgresql(context.state().udf(name)?);
+        let function = as_in_postgresql(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in WIDER {
-        let function = wider(context.state().udf(name)?);
+        let function = wider(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in PLAIN {
-        let function = plainly(context.state().udf(name)?);
+        let function = plainly(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in WITH_DOMAINS {
-        let function = known_or_not(context.state().udf(name)?);
+        let function = known_or_not(context.udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in BITS {
-        let function = over_frames(context.state().udaf(name)?);
+        let function = over_frames(context.udaf(name)?);
         context.register_udaf(Arc::new(function))?;
     }
     for name in SHIFTS {
-        let function = shifted(context.state().udwf(name)?);
+        let function = shifted(context.udwf(name)?);
         context.register_udwf(Arc::new(function))?;
     }
     for name in RANKS {
-        let function = signed(context.state().udwf(name)?);
+        let function = signed(context.udwf(name)?);
         context.register_udwf(Arc::new(function))?;
     }
     for function in tq_udfs::window_functions() {

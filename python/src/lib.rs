@@ -18,6 +18,8 @@ mod wait;
 
 use std::ffi::OsString;
 
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -45,8 +47,20 @@ fn leave(py: Python<'_>) {
     py.detach(tq_cli::embedded::leave);
 }
 
+/// Refuses interpreters beside the main one: how the process ends is known to that one alone.
+fn is_main() -> PyResult<()> {
+    // SAFETY: asks for the number of the interpreter whose lock this thread has.
+    match unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } {
+        0 => Ok(()),
+        _ => Err(PyImportError::new_err(
+            "tq works in the main interpreter, and not in subinterpreters; threads may share a session",
+        )),
+    }
+}
+
 #[pymodule]
 fn _tq(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    is_main()?;
     module.add("__version__", tq_cli::embedded::VERSION)?;
     module.add_class::<session::Session>()?;
     module.add_class::<question::Question>()?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tq_cli::embedded;
@@ -89,10 +89,19 @@ pub(crate) fn open(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Session> {
     let mut opening = options.opening(traces);
+    // What a frame raises is an error of its own, which threads of the engine tell as a text.
+    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
     for (table, mapping, rows) in frames {
         must_stream(&rows)?;
         let rows = rows.unbind();
-        let read = move |py: Python<'_>| reader(rows.bind(py)).map_err(|error| error.value(py).to_string());
+        let raised = Arc::clone(&raised);
+        let read = move |py: Python<'_>| {
+            reader(rows.bind(py)).map_err(|error| {
+                let told = format!("{}: {}", error.get_type(py), error.value(py));
+                *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                told
+            })
+        };
         let ended = || Err("the interpreter has ended".to_owned());
         opening.frames.push(Frame {
             table,
@@ -115,6 +124,14 @@ pub(crate) fn open(
             Some((path, read, total)) => progress.call1((path.display().to_string(), read, total)).map(|_| ()),
             None => Ok(()),
         }
+    });
+    let session = session.map_err(|error| match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(raised) if !raised.is_instance_of::<PyException>(py) => raised,
+        Some(raised) => {
+            error.set_cause(py, Some(raised));
+            error
+        }
+        None => error,
     })?;
     Ok(Session(Mutex::new(Some(session))))
 }

@@ -1,6 +1,7 @@
 //! Rows by Arrow's C interface: streams in capsules, going out and coming in.
 
 use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -44,8 +45,29 @@ pub(crate) fn reader(rows: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRea
     let stream: NonNull<FFI_ArrowArrayStream> = capsule.pointer_checked(Some(STREAM))?.cast();
     // SAFETY: a capsule of this name holds such a stream; it is moved out, and what is left there is released.
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
-    let reader = reader.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(Box::new(reader))
+    let told = |error: ArrowError| {
+        let kind = rows.get_type().name().map_or_else(|_| "it".to_owned(), |name| format!("`{name}`"));
+        PyValueError::new_err(format!("{error}; is {kind} a table, and no single column?"))
+    };
+    Ok(Box::new(Foreign(reader.map_err(told)?)))
+}
+
+/// Batches of another library, which may have other columns than it says: taking them in panics then.
+struct Foreign(ArrowArrayStreamReader);
+
+impl Iterator for Foreign {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let unfit = || ArrowError::CDataInterface("a batch does not have the columns that its stream names".to_owned());
+        catch_unwind(AssertUnwindSafe(|| self.0.next())).unwrap_or_else(|_| Some(Err(unfit())))
+    }
+}
+
+impl RecordBatchReader for Foreign {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
 }
 
 /// Batches that are kept.

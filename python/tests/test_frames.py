@@ -1,5 +1,7 @@
 """DataFrames as traces."""
 
+import warnings
+
 import pytest
 
 import tq
@@ -70,6 +72,34 @@ def test_a_stream_that_fails_is_an_error():
     reader = pyarrow.RecordBatchReader.from_batches(pyarrow.table(ROWS).schema, batches())
     with pytest.raises(tq.TraceError, match="no more"):
         tq.from_frames(tasks=reader, mapping=MAPPING)
+
+
+def test_what_a_frame_raises_is_raised():
+    class Raises:
+        def __init__(self, error):
+            self.error = error
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise self.error
+
+    with pytest.raises(KeyboardInterrupt):
+        tq.from_frames(tasks=Raises(KeyboardInterrupt()))
+    with pytest.raises(tq.TraceError, match="rows of `tasks`: .*boom") as raised:
+        tq.from_frames(tasks=Raises(RuntimeError("boom")))
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+def test_batches_that_do_not_fit_and_columns_of_nothing():
+    table = pyarrow.table({"start": [0, 5], "duration": [3, 2], "name": ["a", "b"], "location": ["x", "y"]})
+    unit = {"tasks": {"time_unit": "ns"}}
+    other = pyarrow.RecordBatchReader.from_batches(table.schema, (batch for batch in pyarrow.table({"start": [1]}).to_batches()))
+    with pytest.raises(tq.TraceError, match="rows of `tasks`: .*does not have the columns"):
+        tq.from_frames(tasks=other, mapping=unit)
+    nothing = table.set_column(0, "start", pyarrow.nulls(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with tq.from_frames(tasks=nothing, mapping=unit) as session:
+            assert session.sql("SELECT start, args FROM tasks").fetchall() == [(None, None)] * 2
 
 
 def test_two_relations_of_one_connection():

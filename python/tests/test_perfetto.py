@@ -37,6 +37,18 @@ def test_like_does_not_go_by_case():
         seen = tp.query("""SELECT name, 'a LIKE b' AS "like" FROM slice -- LIKE
             WHERE name LIKE 'CUDA%' AND name NOT like '%SYNC%'""")
         assert [vars(row) for row in seen] == [{"name": "cudaLaunchKernel", "like": "a LIKE b"}]
+        [row] = tp.query(r"SELECT 'a_b' LIKE 'a\_b' AS escaped, 'a\xb' LIKE 'a\%' AS plain")
+        assert (row.escaped, row.plain) == (False, True)
+
+
+def test_nulls_are_least_and_definitions_are_named():
+    with TraceProcessor(trace=TINY) as tp:
+        for order, first in [("", None), (" DESC", 2)]:
+            assert next(tp.query(f"SELECT parent_id FROM slice ORDER BY parent_id{order} LIMIT 1")).parent_id == first
+        assert list(tp.query("-- modules\nINCLUDE PERFETTO MODULE slices.with_context;")) == []
+        for what in ["FUNCTION f(x INT) RETURNS INT AS SELECT $x", "MACRO m(x Expr) RETURNS Expr AS $x", "INDEX i ON slice(ts)"]:
+            with pytest.raises(TraceProcessorException, match=f"CREATE PERFETTO {what.split()[0]} is not here"):
+                tp.query(f"/* one */ create or replace perfetto {what}")
 
 
 def test_traces_come_as_files_and_bytes():

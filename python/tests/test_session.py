@@ -163,6 +163,12 @@ def test_relation_functions_are_methods(tiny):
     assert tiny.self_time(tiny.sql("SELECT * FROM tasks -- all of them")).fetchall() == tiny.self_time("tasks").fetchall()
     for whole in ["SELECT * FROM tasks WHERE name <> ';'", "SELECT * FROM tasks;\n"]:
         assert tiny.self_time(tiny.sql(whole)).fetchall() == tiny.self_time("tasks").fetchall()
+        assert tiny.self_time(whole).fetchall() == tiny.self_time("tasks").fetchall()
+    with pytest.raises(tq.QueryError, match="taks") as raised:
+        tiny.self_time("SELECT * FROM taks -- all")
+    assert "self_time" not in str(raised.value)
+    with pytest.raises(ValueError, match="is no input"):
+        tiny.self_time("DROP VIEW program_tasks")
     with pytest.raises(ValueError, match="kept are no input"):
         tiny.gaps(tasks.collect())
     with tq.open(TINY) as other, pytest.raises(ValueError, match="another session"):

@@ -11,6 +11,10 @@ Relation = Union[str, Result]
 """The name of a table, a SELECT, or an answer of the same session."""
 
 
+ASKS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|WITH|VALUES|FROM|\()", re.IGNORECASE | re.DOTALL)
+"""The beginning of what only asks."""
+
+
 class Calls:
     """Whoever answers SQL can be asked for what a function computes."""
 
@@ -35,8 +39,12 @@ class Calls:
             return f"({given.relation}\n)"
         if not isinstance(given, str):
             raise TypeError(f"`{type(given).__name__}` is no input: give a SELECT, the name of a table, or what `session.sql(…)` gives")
-        is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", given)
-        return f"(SELECT * FROM {given})" if is_name else f"({given})"
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", given):
+            return f"(SELECT * FROM {given})"
+        if not ASKS.match(given):
+            raise ValueError(f"`{given[:40]}` is no input: give a SELECT, the name of a table, or what `session.sql(…)` gives")
+        # Mistakes are shown in the text that was given.
+        return self._relation(self.sql(given))
 
 
 def _value(value: Any) -> str:

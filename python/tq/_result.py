@@ -84,6 +84,9 @@ class Result:
             import polars
         except ImportError:
             raise missing("polars", "polars") from None
+        for column in self.schema:
+            if column.type.startswith("Interval"):
+                raise TypeError(f"`{column.name}` is an INTERVAL, which polars does not have: cast it to VARCHAR")
         return polars.DataFrame(self._kept())
 
     def df(self, *, times: Literal["ticks", "timedelta"] = "ticks", words: Literal["str", "category"] = "str") -> pandas.DataFrame:

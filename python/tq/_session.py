@@ -146,6 +146,8 @@ def _options(
     cluster: Optional[str],
 ) -> dict[str, Any]:
     begin, end = slice or (None, None)
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 0):
+        raise ValueError(f"`threads` is a whole number from 1 on, not {threads!r}")
 
     def optional(value: Any) -> Optional[str]:
         return None if value is None else str(value)

@@ -40,8 +40,14 @@ __all__ = [
 ALONE = re.compile(r"(\s*INCLUDE\s+PERFETTO\s+MODULE\s+[\w.*]+\s*;?)+\s*", re.IGNORECASE)
 """Statements that say which modules a later query uses, and nothing else."""
 
-TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\bLIKE\b", re.IGNORECASE | re.DOTALL)
-"""Texts, names and comments, and the operator between them that goes by case here and does not in SQLite."""
+TOKEN = re.compile(
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/) | \bLIKE\b(?!\s*\() (?P<pattern>\s*'(?:[^']|'')*')? | '(?:[^']|'')*' | "(?:[^"]|"")*" """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""Comments, LIKE with a pattern behind it, texts and names."""
+
+ELSEWHERE = re.compile(r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?PERFETTO\s+(FUNCTION|MACRO|INDEX)\b", re.IGNORECASE)
+"""Definitions of Perfetto's that are none of SQL."""
 
 Trace = Union[str, "os.PathLike[str]", bytes, Any]
 T = TypeVar("T")
@@ -117,7 +123,7 @@ class TraceProcessor:
     """
 
     def __init__(self, trace: Optional[Trace] = None, addr: Optional[str] = None, config: Optional[TraceProcessorConfig] = None, file_path: Optional[str] = None, **options: Any) -> None:
-        unknown = [name for name in options if name not in OPTIONS]
+        unknown = [name for name in options if name not in OPTIONS or name == "read_only"]
         if unknown:
             raise TypeError(f"`{unknown[0]}` is no argument of TraceProcessor here; beside those of Perfetto's, options of `tq.open` are")
         if trace is not None and file_path is not None:
@@ -129,13 +135,17 @@ class TraceProcessor:
             raise TraceProcessorException("give `trace`: a path, a file, or bytes")
         self.config = config or TraceProcessorConfig()
         self.session = _opened(trace, options)
+        # NULL is less than everything in SQLite.
+        self.session.sql("SET datafusion.sql_parser.default_null_ordering = 'nulls_min'")
 
     def query(self, sql: str) -> QueryResultIterator:
         """Answers PerfettoSQL."""
         try:
+            sql = TOKEN.sub(_of_sqlite, sql)
+            if elsewhere := ELSEWHERE.match(sql):
+                raise TraceProcessorException(f"CREATE PERFETTO {elsewhere[1].upper()} is not here: write what it stands for into the query")
             # Everything is there already.
             sql = "SELECT NULL AS nothing WHERE FALSE" if ALONE.fullmatch(sql) else sql
-            sql = TOKEN.sub(lambda token: "ILIKE" if token[0].upper() == "LIKE" else token[0], sql)
             return QueryResultIterator(self.session.sql(sql).collect())
         except Error as error:
             raise _told(error) from error
@@ -264,6 +274,15 @@ class BatchTraceProcessor:
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
         self.close()
+
+
+def _of_sqlite(token: re.Match[str]) -> str:
+    """Without comments; LIKE as SQLite has it, which does not go by case and knows no backslash."""
+    if token["comment"]:
+        return " "
+    if token[0][:4].upper() == "LIKE":
+        return "ILIKE" + (token["pattern"] or "").replace("\\", "\\\\")
+    return token[0]
 
 
 def _opened(trace: Trace, options: dict[str, Any]) -> Session:

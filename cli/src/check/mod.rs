@@ -32,7 +32,7 @@ use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
-use crate::{library, memory, open, output, pictures, terminal, text, timeout};
+use crate::{library, memory, open, output, pictures, terminal, text, timeout, workers};
 
 pub(crate) use explain::path_of;
 use ledger::Ledger;
@@ -152,12 +152,14 @@ pub(crate) fn outcomes(args: &CheckArgs) -> Result<Checked, Failure> {
     ledger.reads("traces", &args.open.traces);
     // `--run` is for stores, and one of the sides may be none.
     let is_store = |trace: &String| tq_engine::store::find(&TraceSpec::parse(trace).path).is_some();
+    let cluster = workers::of_all(&args.open, &args.baseline);
     let [of_new, of_base] =
         [(&args.open.traces, &args.baseline), (&args.baseline, &args.open.traces)].map(|(side, other)| {
             let is_meant = side.iter().any(is_store) || !other.iter().any(is_store);
             OpenArgs {
                 traces: side.clone(),
                 run_pattern: args.open.run_pattern.clone().filter(|_| is_meant),
+                cluster: cluster.clone(),
                 ..args.open.clone()
             }
         });
@@ -174,12 +176,16 @@ pub(crate) fn outcomes(args: &CheckArgs) -> Result<Checked, Failure> {
         },
         true => None,
     };
-    if let (true, Some(base)) = (is_standard, &mut base) {
-        standard::keep_answerable(&mut suite, [&mut new, base])?;
-    }
-    let pairs = match &mut base {
-        Some(base) => Pairs::of([base, &mut new])?,
-        None => Pairs::default(),
+    let mut asked = |base: Option<&mut Side>| -> Result<Pairs, Failure> {
+        let Some(base) = base else { return Ok(Pairs::default()) };
+        if is_standard {
+            standard::keep_answerable(&mut suite, [&mut new, base])?;
+        }
+        Pairs::of([base, &mut new])
+    };
+    let pairs = match not_interrupted(asked(base.as_mut()))? {
+        Ok(pairs) => pairs,
+        Err(problem) => return Ok(unreadable("traces", &args.open.traces, problem)),
     };
     ledger.begin(suite.entries, new.connection.session().tick());
     while let Some(query) = ledger.next() {

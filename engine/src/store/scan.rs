@@ -1,7 +1,7 @@
 //! Scan: a table of a session over runs of a store, read while a query runs.
 //!
 //! ```text
-//! which runs → by `run` and the least and greatest time that the log has      before anything is opened
+//! which runs → by what asks about `run` alone, and the least and greatest time that the log has      before anything is opened
 //! which groups → by the statistics in the footer of the file                  before rows are read
 //! which pages and rows → `read`
 //! rows → in the order of the trace, with the session's names, identities and ticks
@@ -18,11 +18,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, Statistics, internal_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -186,9 +188,9 @@ impl TableProvider for StoredTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answer = |filter: &&Expr| match Condition::of(self.table, filter) {
-            Some(_) => TableProviderFilterPushDown::Inexact,
-            None => TableProviderFilterPushDown::Unsupported,
+        let answer = |filter: &&Expr| match is_of_run(filter) || Condition::of(self.table, filter).is_some() {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(answer).collect())
     }
@@ -204,7 +206,10 @@ impl TableProvider for StoredTable {
             filters.iter().filter_map(|filter| Condition::of(self.table, filter)).collect();
         let is_wanted = |segment: &&Segment| conditions.iter().all(|one| may_hold(one, self.table, segment));
         let mut segments: Vec<Segment> = self.segments.iter().filter(is_wanted).cloned().collect();
-        let limit = limit.filter(|_| conditions.is_empty());
+        for filter in filters.iter().filter(|filter| is_of_run(filter)) {
+            segments = of_runs(segments, filter, state)?;
+        }
+        let limit = limit.filter(|_| filters.is_empty());
         if let Some(limit) = limit {
             // Rows come in the order of the table: the first segments have them.
             let mut rows = 0;
@@ -219,6 +224,43 @@ impl TableProvider for StoredTable {
         let partitions = shares(segments, state.config().target_partitions());
         Ok(Arc::new(StoredExec::try_new(self.table, columns, partitions, conditions, limit)?))
     }
+}
+
+/// Whether a filter asks about the name of the run and about nothing else: a segment meets it or not.
+fn is_of_run(filter: &Expr) -> bool {
+    let mut is_known = true;
+    let looked = filter.apply(|part| {
+        is_known &= match part {
+            Expr::Column(column) => column.name == "run",
+            // What a query gives first, or each row anew.
+            Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::OuterReferenceColumn(..) => false,
+            other => !other.is_volatile_node(),
+        };
+        Ok(if is_known { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    looked.is_ok() && is_known && !filter.column_refs().is_empty()
+}
+
+/// The segments of the runs whose names pass a filter. Where a name makes an error of it, all of them: its rows will, if it has any.
+fn of_runs(segments: Vec<Segment>, filter: &Expr, state: &dyn Session) -> Result<Vec<Segment>> {
+    let name = |segment: &Segment| match segment {
+        Segment::Stored(_, run, _) => Some(run.name().to_owned()),
+        // They may be of several runs.
+        Segment::Rows(_) => None,
+    };
+    let schema = Arc::new(Table::Tasks.schema().project(&[place(Table::Tasks, "run")])?);
+    let names: StringArray = segments.iter().map(|segment| name(segment).unwrap_or_default()).map(Some).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![cast(&names, schema.field(0).data_type())?])?;
+    let passed = || {
+        let passed = state.create_physical_expr(filter.clone(), &DFSchema::try_from(schema)?)?.evaluate(&batch)?;
+        passed.into_array(batch.num_rows())
+    };
+    let Ok(passed) = passed() else { return Ok(segments) };
+    let Some(passed) = passed.as_boolean_opt().cloned() else { return Ok(segments) };
+    let is_wanted = |(at, segment): &(usize, Segment)| {
+        matches!(segment, Segment::Rows(_)) || (passed.is_valid(*at) && passed.value(*at))
+    };
+    Ok(segments.into_iter().enumerate().filter(is_wanted).map(|(_, segment)| segment).collect())
 }
 
 /// Contiguous shares of about as many rows each.

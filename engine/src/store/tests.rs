@@ -124,6 +124,53 @@ fn random_traces_answer_the_same() {
         .unwrap();
 }
 
+#[test]
+fn what_asks_about_runs_alone_opens_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let runs = ["night/1", "night/2", "day/1", "x", "10", "ä'"];
+    for (place, run) in runs.iter().enumerate() {
+        let file = folder.path().join("a.json");
+        std::fs::write(&file, trace(&vec![(9, 1, 5, 7, 1); place + 1])).unwrap();
+        let spec = TraceSpec { name: Some((*run).to_owned()), path: file };
+        let options = OpenOptions { traces: vec![spec], ..OpenOptions::new(1 << 30, 2) };
+        import(&store, &options, &Replace::Nothing, false).unwrap();
+    }
+    let session = open(&store, None);
+    // A filter, and how many runs pass it; all are opened where a name is an error.
+    for (filter, opened) in [
+        ("run LIKE 'night/%'", 2),
+        ("run NOT LIKE 'night/%' AND run <> 'x'", 3),
+        ("run < 'e'", 2),
+        ("run BETWEEN 'd' AND 'night/1'", 2),
+        ("regexp_like(run, '^.$') OR run = 'day/1'", 2),
+        ("length(run) = 2", 2),
+        ("CASE run WHEN 'x' THEN true END", 1),
+        ("run NOT IN ('x', 'day/1')", 4),
+        ("run IS NULL", 0),
+        ("run IS NOT NULL", 6),
+        ("run = 'x' OR task > 1", 6),
+        ("run LIKE '%/1' AND random() >= 0", 2),
+        ("run IN (SELECT run FROM tasks WHERE run = 'x')", 6),
+        ("try_cast(run AS BIGINT) = 10", 1),
+    ] {
+        let sql = format!("SELECT run, count(*) FROM tasks WHERE {filter} GROUP BY run ORDER BY run");
+        let by_rows = sql.replace("WHERE", "JOIN (VALUES (0)) AS v(zero) ON true WHERE");
+        let by_rows = by_rows.replace("FROM tasks JOIN", "FROM (SELECT concat(run, '') AS run, task FROM tasks) AS t JOIN");
+        assert_eq!(ask(&session, &sql), ask(&session, &by_rows), "{filter}");
+        let plan = ask(&session, &format!("EXPLAIN SELECT count(args) FROM tasks WHERE {filter}")).join("\n");
+        let groups = format!("StoredExec: tasks, {opened} group");
+        assert!(plan.contains(&groups) || opened == 0, "{filter}: {groups}: {plan}");
+    }
+    assert!(session_error(&session, "SELECT count(*) FROM tasks WHERE cast(run AS BIGINT) > 3").contains("night/1"));
+}
+
+fn session_error(session: &Session, sql: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(async { session.sql(sql).await?.collect().await });
+    answer.map_or_else(|error| error.to_string(), |_| String::new())
+}
+
 /// Functions that walk over lanes, in a form in which nobody sees the order of their answers.
 const OF_LANES: &[&str] = &[
     "SELECT * FROM self_time(tasks) ORDER BY task",

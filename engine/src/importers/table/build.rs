@@ -419,9 +419,7 @@ impl<'a> SectionSink<'a> {
                 let whole = |value: f64| (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64);
                 Arc::new(floats.as_primitive::<Float64Type>().iter().map(|value| whole(value?)).collect::<Int64Array>())
             }
-            number if number.is_numeric() || number.is_null() => {
-                cast(column, &wanted).map_err(|error| self.arrow(error))?
-            }
+            number if number.is_numeric() => cast(column, &wanted).map_err(|error| self.arrow(error))?,
             DataType::Dictionary(..) | DataType::LargeUtf8 | DataType::Utf8View => {
                 let texts: ArrayRef = cast(column, &DataType::Utf8).map_err(|error| self.arrow(error))?;
                 return self.numbers(planned, &texts, batch, rows);

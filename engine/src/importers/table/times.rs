@@ -269,7 +269,6 @@ impl TimeReader {
                 let nanoseconds = cast(&cast(column, &DataType::Time64(TimeUnit::Nanosecond))?, &DataType::Int64)?;
                 self.wholes(column, &nanoseconds, collect, |value| of_nanoseconds.whole(value))
             }
-            DataType::Null => self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| Ok((value, None))),
             number if number.is_integer() => {
                 let scale = self.scale;
                 self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| scale.whole(value))

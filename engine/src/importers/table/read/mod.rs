@@ -19,7 +19,10 @@ mod lines;
 mod parquet;
 mod sqlite;
 
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
+use datafusion::arrow::datatypes::DataType;
 
 use crate::error::ImportError;
 use crate::importers::foreign;
@@ -214,11 +217,19 @@ fn push_arrow(
     }
     for offset in (0..batch.num_rows()).step_by(ROWS_PER_BATCH) {
         let rows = ROWS_PER_BATCH.min(batch.num_rows() - offset);
-        let columns = batch.slice(offset, rows).columns().to_vec();
+        let columns = batch.slice(offset, rows).columns().iter().map(with_nulls).collect();
         sink.batch(Batch { rows, columns, cells: CellKind::Typed, rest: None, places: Places::Rows(*first_row) })?;
         *first_row += rows as u64;
     }
     Ok(())
+}
+
+/// A column whose type is `null` says of no row that it is NULL.
+fn with_nulls(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Null => new_null_array(&DataType::Utf8, column.len()),
+        _ => Arc::clone(column),
+    }
 }
 
 /// A file that breaks the rules of its container.
