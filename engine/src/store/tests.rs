@@ -156,7 +156,8 @@ fn what_asks_about_runs_alone_opens_no_others() {
     ] {
         let sql = format!("SELECT run, count(*) FROM tasks WHERE {filter} GROUP BY run ORDER BY run");
         let by_rows = sql.replace("WHERE", "JOIN (VALUES (0)) AS v(zero) ON true WHERE");
-        let by_rows = by_rows.replace("FROM tasks JOIN", "FROM (SELECT concat(run, '') AS run, task FROM tasks) AS t JOIN");
+        let by_rows =
+            by_rows.replace("FROM tasks JOIN", "FROM (SELECT concat(run, '') AS run, task FROM tasks) AS t JOIN");
         assert_eq!(ask(&session, &sql), ask(&session, &by_rows), "{filter}");
         let plan = ask(&session, &format!("EXPLAIN SELECT count(args) FROM tasks WHERE {filter}")).join("\n");
         let groups = format!("StoredExec: tasks, {opened} group");
