@@ -419,7 +419,7 @@ fn workers_read_stores_behind_urls() {
     fails(
         &no_store,
         "error: --cluster works on stores, and `http://HOST/bucket/ci` is none\n\
-         hint: `tq import http://HOST/bucket/ci --into runs.store` makes one; then ask `tq query runs.store --cluster …`\n\
+         hint: `tq import http://HOST/bucket/ci --into runs.store` makes one; then ask `runs.store` in its place\n\
          hint: `--cluster off`, at the prompt `\\cluster off`, asks without workers\n",
     );
 }
