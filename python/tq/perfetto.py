@@ -277,9 +277,9 @@ class BatchTraceProcessor:
 
 
 def _of_sqlite(token: re.Match[str]) -> str:
-    """Without comments; LIKE as SQLite has it, which does not go by case and knows no backslash."""
+    """Blanks for comments, so that errors point at the same place; LIKE as SQLite has it, which does not go by case and knows no backslash."""
     if token["comment"]:
-        return " "
+        return re.sub(r"[^\n]", " ", token[0])
     if token[0][:4].upper() == "LIKE":
         return "ILIKE" + (token["pattern"] or "").replace("\\", "\\\\")
     return token[0]
