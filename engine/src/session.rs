@@ -54,6 +54,7 @@ use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
 use crate::trace::temporary::SpillFolder;
 use crate::trace::{Later, NamedRun, ROWS_PER_BATCH, Run, RunColumn, Slice, Stat, in_order, one_column};
+use crate::view_schema::Main;
 use crate::{figures, perfetto};
 
 /// Tables, functions and SQL over the opened traces.
@@ -402,37 +403,16 @@ impl Session {
         context.register_udf(ScalarUDF::from(SliceTo::new(opened.slice.to)));
         let catalog =
             context.catalog("tq").ok_or_else(|| DataFusionError::Internal("no default catalog".to_owned()))?;
-        let main = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;
+        let own = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;
         let runs = opened.runs.iter().map(summary).collect();
-        register_tables(main.as_ref(), &opened, threads)?;
+        let tables: Arc<dyn SchemaProvider> = Arc::new(MemorySchemaProvider::new());
+        register_tables(&[own.as_ref(), tables.as_ref()], &opened, threads)?;
         register_documentation(catalog.as_ref(), opened.tick)?;
         let arguments = arguments_of(&opened, &pool_of_arguments);
-        perfetto::register(&mut context, catalog.as_ref(), main, arguments, opened.tick)?;
+        let main = Arc::new(Main::new(own, &views_of(&opened)));
+        perfetto::register(&mut context, catalog.as_ref(), Arc::clone(&main) as _, arguments, opened.tick)?;
         figures::register(&context, catalog.as_ref())?;
-        let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
-        let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
-        let has_idle_tasks = opened.runs.iter().any(|named| has_idle_tasks(&named.run));
-        for view in &VIEWS {
-            let whole = match view.name {
-                WORKING_TASKS if !has_idle_tasks => view.sql.replacen(RUNS_SOMETHING, "", 1),
-                WORKING_SPANS if !has_idle_tasks => SPANS_WITHOUT_WAITS.to_owned(),
-                WORK_BY_NAME if !has_idle_tasks => WORK_WITHOUT_WAITS.to_owned(),
-                _ => view.sql.to_owned(),
-            };
-            // Where there is nothing to leave out, a view that leaves it out is the table: nothing is compared.
-            let without = |end: &str, is_there: bool| whole.strip_suffix(end).filter(|_| !is_there);
-            let also_working = OF_WORKING.replacen(" WHERE", " AND", 1);
-            let sql = without(OF_PROGRAM, has_profiler_rows)
-                .or_else(|| without(OF_WORKING, has_work_beside))
-                .or_else(|| without(&also_working, has_work_beside))
-                .unwrap_or(&whole);
-            let sql = match view.name == PROGRAM_TASKS && !opened.slice.is_whole() {
-                true => sql.replacen("FROM tasks", &format!("FROM ({})", tasks_in_slice()), 1),
-                false => sql.to_owned(),
-            };
-            // Planning a view over tables in memory waits for nothing.
-            futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
-        }
+        main.begin(context.state(), tables)?;
         let memory: Vec<MemoryReservation> = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
         let again = |(named, memory): (&NamedRun, &MemoryReservation)| (named.again(), memory.size());
         let kept = if keep_runs { opened.runs.iter().zip(&memory).map(again).collect() } else { Vec::new() };
@@ -451,6 +431,33 @@ impl Session {
             _memory: memory,
         })
     }
+}
+
+/// Our views with their queries, over these runs.
+fn views_of(opened: &Opened) -> Vec<(&'static str, String)> {
+    let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
+    let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
+    let has_idle_tasks = opened.runs.iter().any(|named| has_idle_tasks(&named.run));
+    let also_working = OF_WORKING.replacen(" WHERE", " AND", 1);
+    let query = |view: &ViewSpec| {
+        let whole = match view.name {
+            WORKING_TASKS if !has_idle_tasks => view.sql.replacen(RUNS_SOMETHING, "", 1),
+            WORKING_SPANS if !has_idle_tasks => SPANS_WITHOUT_WAITS.to_owned(),
+            WORK_BY_NAME if !has_idle_tasks => WORK_WITHOUT_WAITS.to_owned(),
+            _ => view.sql.to_owned(),
+        };
+        // Where there is nothing to leave out, a view that leaves it out is the table: nothing is compared.
+        let without = |end: &str, is_there: bool| whole.strip_suffix(end).filter(|_| !is_there);
+        let sql = without(OF_PROGRAM, has_profiler_rows)
+            .or_else(|| without(OF_WORKING, has_work_beside))
+            .or_else(|| without(&also_working, has_work_beside))
+            .unwrap_or(&whole);
+        match view.name == PROGRAM_TASKS && !opened.slice.is_whole() {
+            true => sql.replacen("FROM tasks", &format!("FROM ({})", tasks_in_slice()), 1),
+            false => sql.to_owned(),
+        }
+    };
+    VIEWS.iter().map(|view| (view.name, query(view))).collect()
 }
 
 /// So many rows tell whether nearly each is a group of its own, which makes it futile to group those of a partition by
@@ -607,7 +614,8 @@ pub(crate) fn summary(named: &NamedRun) -> RunSummary {
     }
 }
 
-fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize) -> Result<()> {
+/// Registers the tables of the runs in each of these schemas.
+fn register_tables(schemas: &[&dyn SchemaProvider], opened: &Opened, threads: usize) -> Result<()> {
     let made = in_order(Table::ALL.to_vec(), threads, |table| match table {
         Table::Runs => runs_batch(opened).map(|batch| vec![(batch, None)]),
         Table::ImportStats => stats_batch(opened).map(|batch| vec![(batch, None)]),
@@ -615,19 +623,19 @@ fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize)
     });
     let has_stored = opened.runs.iter().any(|named| named.run.stored.is_some());
     for (table, batches) in Table::ALL.into_iter().zip(made) {
-        if has_stored && !matches!(table, Table::Runs | Table::ImportStats) {
-            let provider = StoredTable::new(table, segments_of(table, &opened.runs)?);
-            schema.register_table(table.name().to_owned(), Arc::new(provider))?;
-            continue;
-        }
-        let batches = batches?;
-        let (batches, firsts): (Vec<RecordBatch>, Vec<Option<i64>>) = batches.into_iter().unzip();
-        let shares = partitions(&batches, threads);
-        let provider: Arc<dyn TableProvider> = match firsts.iter().any(Option::is_some) {
-            true => Arc::new(Later::try_new(table.schema(), shares, &firsts)?),
-            false => Arc::new(MemTable::try_new(table.schema(), shares)?),
+        let provider: Arc<dyn TableProvider> = if has_stored && !matches!(table, Table::Runs | Table::ImportStats) {
+            Arc::new(StoredTable::new(table, segments_of(table, &opened.runs)?))
+        } else {
+            let (batches, firsts): (Vec<RecordBatch>, Vec<Option<i64>>) = batches?.into_iter().unzip();
+            let shares = partitions(&batches, threads);
+            match firsts.iter().any(Option::is_some) {
+                true => Arc::new(Later::try_new(table.schema(), shares, &firsts)?),
+                false => Arc::new(MemTable::try_new(table.schema(), shares)?),
+            }
         };
-        schema.register_table(table.name().to_owned(), provider)?;
+        for schema in schemas {
+            schema.register_table(table.name().to_owned(), Arc::clone(&provider))?;
+        }
     }
     Ok(())
 }

@@ -224,6 +224,22 @@ pub(crate) fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: imp
     done.into_iter().map(|(_, answer)| answer).collect()
 }
 
+/// Two computations, at the same time where there are `threads` for it.
+pub(crate) fn side_by_side<A: Send, B>(
+    threads: usize,
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B,
+) -> (A, B) {
+    if threads <= 1 {
+        return (one(), other());
+    }
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
+    })
+}
+
 pub(super) fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<Assembled, DataFusionError> {
     let spec = shared.table.spec();
     let mut assembled = Assembled::default();

@@ -31,7 +31,7 @@ pub mod temporary;
 
 pub use crate::words::Words;
 pub use assemble::ROWS_PER_BATCH;
-pub(crate) use assemble::in_order;
+pub(crate) use assemble::{in_order, side_by_side};
 pub use blocks::{Block, Ending, parse_blocks, parse_files, parse_reader};
 pub use budget::Budget;
 pub use builder::{Location, Part, RunBuilder};

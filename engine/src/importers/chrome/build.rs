@@ -9,12 +9,12 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use datafusion::arrow::array::{Array, Int64Array, StringArray};
-use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use datafusion::arrow::buffer::NullBuffer;
 
 use super::chunk::{Mark, Measure, NO_TIME, NO_WORD, Sample, Texts, UNFINISHED};
 use super::file::{Piece, Recording, Shared};
 use super::kineto::{Kinds, Label, Link};
-use super::lanes::LaneKind;
+use super::lanes::{LaneKind, Lanes};
 use super::nest::{NONE, Nesting, Places};
 use super::round_trip::{self, TQ_TASKS};
 use super::slices::{Closed, Patch};
@@ -22,12 +22,13 @@ use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::cells::Cells;
 use crate::error::ImportError;
 use crate::tables::{self, PROFILER, Table};
-use crate::trace::{List, RunBuilder, Sorted, findings};
+use crate::trace::{List, RunBuilder, Sorted, findings, side_by_side};
 
 /// Fills the tables of a run from the recordings of its files.
 pub(super) fn build(
     mut recordings: Vec<Recording>,
     mut shared: Shared,
+    threads: usize,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
     let several = recordings.len() > 1;
@@ -57,7 +58,7 @@ pub(super) fn build(
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
     for mut recording in recordings {
-        built.push((join(&mut recording, &mut shared, &kinds)?, recording));
+        built.push((join(&mut recording, &mut shared, &kinds, threads)?, recording));
     }
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
         builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
@@ -134,7 +135,7 @@ struct Joined {
     own: Vec<u32>,
 }
 
-fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result<Joined, ImportError> {
+fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds, threads: usize) -> Result<Joined, ImportError> {
     let (mut closed, unfinished) = slices::close(recording, shared)?;
     let mut parents = asyncs::close(recording, shared, &mut closed)?;
     let Closed { finishes, patches, at_once } = closed;
@@ -148,7 +149,16 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     }
     let lanes = &shared.lanes.all;
     let of_thread = |lane: usize| (lanes[lane].lane_kind == LaneKind::Thread).then_some(lanes[lane].nests);
-    let mut nesting = Nesting::of(recording, lanes.len(), of_thread, at_once)?;
+    // A trace of another format says all its links as flows.
+    let infers = !shared.lanes.are_told() && !recording.origin.written.is_ours();
+    // What waits on disk is read once at a time.
+    let threads = if recording.is_large() { 1 } else { threads };
+    let (nesting, launched) = side_by_side(
+        threads,
+        || Nesting::of(recording, lanes.len(), of_thread, at_once),
+        || links_of_launches(recording, kinds, &shared.lanes, infers),
+    );
+    let (mut nesting, (launches, mut links)) = (nesting?, launched?);
     if let Some((row, around)) = nesting.example {
         let example = format!(
             "`{}` begins inside of `{}` on {} and ends after it",
@@ -164,13 +174,8 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     if !recording.origin.written.is_ours() {
         kineto::python_parents(recording, &shared.lanes, &mut parents)?;
     }
-    let launches = kineto::Launches::of(recording, kinds, &shared.lanes)?;
     launches.count_ambiguous(recording);
-    let mut links = List::new(&recording.room);
-    // A trace of another format says all its links as flows.
-    if !shared.lanes.are_told() && !recording.origin.written.is_ours() {
-        launches.links(&mut links)?;
-        kineto::operator_links(recording, kinds, &launches, &shared.lanes, &mut links)?;
+    if infers {
         kineto::sync_links(recording, &launches, shared, &mut links)?;
     }
     flows::links(recording, &nesting, &launches, &mut links)?;
@@ -179,6 +184,22 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     // What `tq` wrote has its roles.
     let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared)? };
     Ok(Joined { places, parents: parents.sorted()?, links, patches: patches.sorted()?, own })
+}
+
+/// What calls launched, and the links that follow from it where they are inferred: those that need neither nesting nor ends.
+fn links_of_launches(
+    recording: &Recording,
+    kinds: &Kinds,
+    lanes: &Lanes,
+    infers: bool,
+) -> Result<(kineto::Launches, List<Link>), ImportError> {
+    let launches = kineto::Launches::of(recording, kinds, lanes)?;
+    let mut links = List::new(&recording.room);
+    if infers {
+        launches.links(&mut links)?;
+        kineto::operator_links(recording, kinds, &launches, lanes, &mut links)?;
+    }
+    Ok((launches, links))
 }
 
 /// Ends what a `B` began inside of an `X`, where the thread goes on behind that one, as Perfetto does.
@@ -420,7 +441,7 @@ fn tasks(
             start: starts.into(),
             finish: Int64Array::new(finishes.into(), finished).into(),
             depth: known(depths.iter().map(|depth| i64::from(*depth))).into(),
-            args: (!args.text.is_empty()).then(|| texts(args)).transpose()?.into(),
+            args: (args.null_count() < args.len()).then_some(args).into(),
             ..Default::default()
         })?;
     }
@@ -483,37 +504,30 @@ fn with_declared(stack: &Int64Array, declared: &[(u32, u32)], from: usize, first
     known(parents.into_iter())
 }
 
-fn patched(args: Texts, range: Range<usize>, patches: &mut Peekable<Sorted<Patch>>) -> Result<Texts, ImportError> {
+/// The arguments of tasks, with what ends them added.
+fn patched(
+    args: StringArray,
+    range: Range<usize>,
+    patches: &mut Peekable<Sorted<Patch>>,
+) -> Result<StringArray, ImportError> {
     let is_here = |next: &Result<Patch, _>| next.as_ref().map_or(true, |patch| (patch.row as usize) < range.end);
     let mut changed = Vec::new();
     while let Some(patch) = patches.next_if(is_here) {
         let patch = patch?;
         let row = patch.row as usize - range.start;
-        changed.extend(patch.over(&args.get(row)?).map(|args| (row, args)));
+        changed.extend(patch.over(args.value(row)).map(|args| (row, args)));
     }
     if changed.is_empty() {
         return Ok(args);
     }
     let mut changed = changed.into_iter().peekable();
-    let mut anew = Texts::default();
+    let mut anew = Texts::with_capacity(args.len(), args.value_data().len());
     for row in 0..range.len() {
         // Rows of one block: what `E` adds does not take them from kilobytes to gigabytes.
         let _ = match changed.next_if(|(changed, _)| *changed == row) {
             Some((_, patch)) => anew.push(&patch),
-            None => anew.push(&args.get(row)?),
+            None => anew.push(args.value(row)),
         };
     }
-    Ok(anew)
-}
-
-/// Texts as an array; empty ones are NULL.
-fn texts(column: Texts) -> Result<StringArray, ImportError> {
-    let mut offsets = Vec::with_capacity(column.ends.len() + 1);
-    offsets.push(0);
-    offsets.extend(&column.ends);
-    let nulls = offsets.windows(2).any(|pair| pair[0] == pair[1]);
-    let nulls = nulls.then(|| offsets.windows(2).map(|pair| pair[0] < pair[1]).collect());
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    StringArray::try_new(offsets, Buffer::from_vec(column.text.into_bytes()), nulls)
-        .map_err(|error| ImportError::internal("args".as_ref(), error))
+    Ok(anew.finish())
 }

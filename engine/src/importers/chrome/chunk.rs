@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use datafusion::arrow::array::{Array, StringArray, StringBuilder};
+use datafusion::arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+
 use super::event;
 use crate::error::ImportError;
 use crate::trace::{Record, Spill, Stats, Stretch, Words, record};
@@ -30,7 +33,6 @@ pub(super) struct Tasks {
     pub(super) names: Vec<i32>,
     pub(super) kinds: Vec<i32>,
     pub(super) lanes: Vec<i32>,
-    pub(super) args: Texts,
     /// Ids by row, where there are any.
     pub(super) ids: Vec<(u32, Box<str>)>,
     /// Roles by row that `tq` wrote: keys of texts, [`NO_WORD`] for none.
@@ -51,67 +53,75 @@ impl Tasks {
         self.names.shrink_to_fit();
         self.kinds.shrink_to_fit();
         self.lanes.shrink_to_fit();
-        self.args.text.shrink_to_fit();
-        self.args.ends.shrink_to_fit();
     }
 }
 
-/// A column of optional texts; no text is empty.
+/// Optional texts, row by row; no text is empty.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    pub(super) text: String,
-    /// Where the text of each row ends.
-    pub(super) ends: Vec<i32>,
-    /// Where both are while they are on disk.
-    away: Option<Away>,
-}
-
-/// Texts on disk, and behind them where each ends.
-#[derive(Debug)]
-struct Away {
-    spill: Arc<Spill>,
-    stretch: Stretch,
-    bytes: usize,
-    rows: usize,
-}
-
-const END_BYTES: usize = size_of::<i32>();
+pub(super) struct Texts(StringBuilder);
 
 impl Texts {
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * END_BYTES
+    /// None yet, and room for some.
+    pub(super) fn with_capacity(rows: usize, bytes: usize) -> Texts {
+        Texts(StringBuilder::with_capacity(rows, bytes))
     }
 
     /// Appends valid JSON, or nothing; `false` when it does not fit.
     #[inline]
     pub(super) fn push(&mut self, json: &str) -> bool {
-        let length = self.text.len();
-        event::push_compact(json, &mut self.text);
         // Offsets end at 2 GiB; a block is that long only when one of its events is.
-        let fits = i32::try_from(self.text.len()).is_ok();
-        if !fits {
-            self.text.truncate(length);
+        let fits = self.0.values_slice().len() + json.len() <= i32::MAX as usize;
+        match fits && !json.is_empty() {
+            true => self.0.append_value(event::compact(json)),
+            false => self.0.append_null(),
         }
-        self.ends.push(self.text.len() as i32);
         fits
     }
 
-    /// The text of a row.
+    /// The texts, without what growing reserved.
+    pub(super) fn finish(mut self) -> StringArray {
+        let mut texts = self.0.finish();
+        texts.shrink_to_fit();
+        texts
+    }
+}
+
+/// A column of optional texts, in memory or on disk.
+#[derive(Debug)]
+pub(super) enum TextColumn {
+    /// In memory.
+    Held(StringArray),
+    /// On disk: the texts, and behind them where each ends.
+    Away { spill: Arc<Spill>, stretch: Stretch, bytes: usize, rows: usize },
+}
+
+const END_BYTES: usize = size_of::<i32>();
+
+impl TextColumn {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            TextColumn::Held(texts) => texts.get_buffer_memory_size(),
+            TextColumn::Away { .. } => 0,
+        }
+    }
+
+    /// The text of a row; '' for none.
     ///
     /// # Errors
     /// It is on disk and cannot be read.
     pub(super) fn get(&self, row: usize) -> Result<Cow<'_, str>, ImportError> {
-        let Some(Away { spill, stretch, bytes, .. }) = &self.away else {
-            let from = if row == 0 { 0 } else { self.ends[row - 1] as usize };
-            return Ok(Cow::Borrowed(&self.text[from..self.ends[row] as usize]));
+        let (spill, stretch, bytes) = match self {
+            TextColumn::Held(texts) => return Ok(Cow::Borrowed(texts.value(row))),
+            TextColumn::Away { spill, stretch, bytes, .. } => (spill, stretch, bytes),
         };
         let first = row.saturating_sub(1);
         let ends = spill.read(*stretch, (bytes + first * END_BYTES) as u64, (row + 1 - first) * END_BYTES)?;
-        let ends = ends_of(&ends);
+        let ends: Vec<i32> = ends_of(&ends).collect();
         let from = if row == 0 { 0 } else { ends[0] };
         let length = (ends[ends.len() - 1] - from) as usize;
-        text_of(spill, spill.read(*stretch, from as u64, length)?).map(Cow::Owned)
+        let text = String::from_utf8(spill.read(*stretch, from as u64, length)?);
+        text.map(Cow::Owned).map_err(|error| spill.damaged(error))
     }
 
     /// Moves the texts to disk.
@@ -119,34 +129,34 @@ impl Texts {
     /// # Errors
     /// The disk is full, or cannot be written.
     pub(super) fn put_away(&mut self, spill: &Arc<Spill>) -> Result<(), ImportError> {
-        if self.text.is_empty() {
-            return Ok(());
-        }
-        let ends: Vec<u8> = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
-        let stretch = spill.write(&[self.text.as_bytes(), &ends])?;
-        let away = Away { spill: Arc::clone(spill), stretch, bytes: self.text.len(), rows: self.ends.len() };
-        *self = Texts { away: Some(away), ..Texts::default() };
+        let TextColumn::Held(texts) = self else { return Ok(()) };
+        let ends: Vec<u8> = texts.value_offsets()[1..].iter().flat_map(|end| end.to_le_bytes()).collect();
+        let (bytes, rows) = (texts.value_data().len(), texts.len());
+        let stretch = spill.write(&[texts.value_data(), &ends])?;
+        *self = TextColumn::Away { spill: Arc::clone(spill), stretch, bytes, rows };
         Ok(())
     }
 
-    /// The texts in memory, wherever they were.
+    /// The texts in memory, wherever they were; NULL for none.
     ///
     /// # Errors
     /// They are on disk and cannot be read.
-    pub(super) fn fetched(self) -> Result<Texts, ImportError> {
-        let Some(Away { spill, stretch, bytes, rows }) = &self.away else { return Ok(self) };
-        let text = text_of(spill, spill.read(*stretch, 0, *bytes)?)?;
-        let ends = ends_of(&spill.read(*stretch, *bytes as u64, rows * END_BYTES)?);
-        Ok(Texts { text, ends, away: None })
+    pub(super) fn fetched(self) -> Result<StringArray, ImportError> {
+        let (spill, stretch, bytes, rows) = match self {
+            TextColumn::Held(texts) => return Ok(texts),
+            TextColumn::Away { spill, stretch, bytes, rows } => (spill, stretch, bytes, rows),
+        };
+        let text = spill.read(stretch, 0, bytes)?;
+        let ends = spill.read(stretch, bytes as u64, rows * END_BYTES)?;
+        let offsets: Vec<i32> = std::iter::once(0).chain(ends_of(&ends)).collect();
+        let known = offsets.windows(2).map(|pair| pair[0] < pair[1]).collect();
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        StringArray::try_new(offsets, Buffer::from_vec(text), Some(known)).map_err(|error| spill.damaged(error))
     }
 }
 
-fn ends_of(bytes: &[u8]) -> Vec<i32> {
-    bytes.as_chunks().0.iter().map(|end| i32::from_le_bytes(*end)).collect()
-}
-
-fn text_of(spill: &Spill, bytes: Vec<u8>) -> Result<String, ImportError> {
-    String::from_utf8(bytes).map_err(|error| spill.damaged(error))
+fn ends_of(bytes: &[u8]) -> impl Iterator<Item = i32> {
+    bytes.as_chunks().0.iter().map(|end| i32::from_le_bytes(*end))
 }
 
 /// `B` or `E`, in the order in which they are paired: that of threads, of time, and of the file.
@@ -443,14 +453,16 @@ pub(super) enum Ending {
     Inside(usize),
 }
 
-/// The records of a block, or of a whole file.
-#[derive(Debug, Default)]
+/// The records of a block.
+#[derive(Debug)]
 pub(super) struct Records {
     pub(super) names: Words,
     pub(super) kinds: Words,
     pub(super) lanes: Words,
     pub(super) texts: Words,
     pub(super) tasks: Tasks,
+    /// The arguments of the tasks.
+    pub(super) args: StringArray,
     pub(super) joins: Joins,
     pub(super) lists: Lists,
     pub(super) stats: Stats,

@@ -74,6 +74,8 @@ pub(super) struct Event<'t> {
     pub(super) flow_in: &'t str,
     pub(super) flow_out: &'t str,
     pub(super) args: Args<'t>,
+    /// The arguments without the blanks between their tokens, where they were seen to stand on several lines; else ''.
+    compact: String,
     pub(super) facts: Facts,
     /// Keys that the format does not know, as they stand in valid JSON, with their valid values: they join the arguments.
     pub(super) others: Vec<(Cow<'t, str>, String)>,
@@ -85,10 +87,22 @@ pub(super) struct Event<'t> {
     pub(super) misfit: Option<&'t str>,
 }
 
+impl Event<'_> {
+    /// The arguments as they are kept; '' for none.
+    pub(super) fn kept_args(&self) -> &str {
+        match self.compact.as_str() {
+            "" => self.args.text().unwrap_or_default(),
+            compact => compact,
+        }
+    }
+}
+
 /// Reads the object whose opening bracket is at `at` into `event`; the answer is the place behind its closing bracket.
 #[inline]
 pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Event<'t>) -> Result<usize, Flaw> {
-    *event = Event::default();
+    let mut compact = std::mem::take(&mut event.compact);
+    compact.clear();
+    *event = Event { compact, ..Event::default() };
     let bytes = text.as_bytes();
     let mut seen = 0u32;
     let mut at = at + 1;
@@ -129,9 +143,10 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
         let (number, end) = match short_key(name) {
             key::PH => {
                 let (phase, end) = token(text, at)?;
-                event.phase = match phase {
-                    "null" | "true" | "false" => 0,
-                    phase => phase.trim_matches('"').bytes().next().unwrap_or(0),
+                event.phase = match phase.as_bytes() {
+                    [b'"', letter, b'"'] => *letter,
+                    b"null" | b"true" | b"false" => 0,
+                    _ => phase.trim_matches('"').bytes().next().unwrap_or(0),
                 };
                 if event.phase == b'\\' {
                     event.phase = unescaped_phase(phase);
@@ -301,9 +316,9 @@ fn time(text: &str, at: usize) -> Result<(&str, usize), Flaw> {
         return Ok((slice(text, at + 1, string.end)?, string.end + 1));
     }
     // Numbers end at a comma, a bracket or a blank, most of them within a few bytes.
-    let mut end = at;
-    while bytes.get(end).is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {
-        end += 1;
+    let mut end = lex::digits(bytes, at);
+    while bytes.get(end) == Some(&b'.') {
+        end = lex::digits(bytes, end + 1);
     }
     if !matches!(bytes.get(end), Some(b',' | b'}' | b' ' | b'\n')) {
         end = repair::token_end(bytes, end);
@@ -336,7 +351,7 @@ fn anything<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>) -> Result<(&'t st
 #[inline]
 fn arguments<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Event<'t>) -> Result<usize, Flaw> {
     let mut facts = Facts::default();
-    match walk_arguments(text.as_bytes(), at, stack, &mut facts) {
+    match walk_arguments(text, at, stack, &mut facts, &mut event.compact) {
         Ok(end) => {
             event.args = match slice(text, at, end)? {
                 "null" => Args::None,
@@ -352,7 +367,7 @@ fn arguments<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Even
             let end = repair::value(text, at, &mut repaired)?;
             let mut facts = Facts::default();
             // Now it is valid.
-            if walk_arguments(repaired.as_bytes(), 0, stack, &mut facts).is_ok() {
+            if walk_arguments(&repaired, 0, stack, &mut facts, &mut event.compact).is_ok() {
                 event.facts = facts;
             }
             let is_object = repaired.starts_with('{');
@@ -368,12 +383,25 @@ fn as_object(value: &str) -> String {
 }
 
 #[inline]
-fn walk_arguments(bytes: &[u8], at: usize, stack: &mut Vec<u8>, facts: &mut Facts) -> Result<usize, Flaw> {
+fn walk_arguments(
+    text: &str,
+    at: usize,
+    stack: &mut Vec<u8>,
+    facts: &mut Facts,
+    compact: &mut String,
+) -> Result<usize, Flaw> {
+    compact.clear();
+    let bytes = text.as_bytes();
     if bytes.get(at) != Some(&b'{') {
         return lex::value(bytes, at, stack);
     }
-    let mut at = lex::space(bytes, at + 1);
+    let (opening, mut at) = (at, lex::space(bytes, at + 1));
+    // Whoever writes arguments on several lines breaks the first one behind the bracket.
+    let is_open = bytes[opening..at].contains(&b'\n');
+    let mut copied = Copied { text, from: opening, to: is_open.then_some(compact) };
+    copied.leave_out(opening + 1, at);
     if bytes.get(at) == Some(&b'}') {
+        copied.end(at + 1);
         return Ok(at + 1);
     }
     loop {
@@ -385,7 +413,15 @@ fn walk_arguments(bytes: &[u8], at: usize, stack: &mut Vec<u8>, facts: &mut Fact
         let key_end = lex::valid_string(bytes, at + 1)?;
         let key = &bytes[at + 1..key_end - 1];
         at = colon(bytes, key_end)?;
+        if at > key_end + 1 {
+            let colon = lex::space(bytes, key_end);
+            copied.leave_out(key_end, colon);
+            copied.leave_out(colon + 1, at);
+        }
         let end = lex::value(bytes, at, stack)?;
+        if let b'{' | b'[' = bytes[at] {
+            copied.nested(at, end);
+        }
         let fact = match key {
             b"correlation" => Some(&mut facts.correlation),
             b"External id" | b"external id" => Some(&mut facts.external),
@@ -397,11 +433,56 @@ fn walk_arguments(bytes: &[u8], at: usize, stack: &mut Vec<u8>, facts: &mut Fact
             *fact = integer(&bytes[at..end]);
         }
         at = lex::space(bytes, end);
+        copied.leave_out(end, at);
         match bytes.get(at) {
-            Some(b',') => at = lex::space(bytes, at + 1),
-            Some(b'}') => return Ok(at + 1),
+            Some(b',') => {
+                let next = lex::space(bytes, at + 1);
+                copied.leave_out(at + 1, next);
+                at = next;
+            }
+            Some(b'}') => {
+                copied.end(at + 1);
+                return Ok(at + 1);
+            }
             Some(_) => return Err(Flaw::At(at)),
             None => return Err(Flaw::Ended),
+        }
+    }
+}
+
+/// A copy of tokens without the blanks between them, where one is wanted.
+struct Copied<'t, 'c> {
+    text: &'t str,
+    /// Where what is not copied yet begins.
+    from: usize,
+    to: Option<&'c mut String>,
+}
+
+impl Copied<'_, '_> {
+    /// Leaves out the blanks between the end of a token and the next one.
+    #[inline(always)]
+    fn leave_out(&mut self, end: usize, next: usize) {
+        if end < next {
+            self.end(end);
+            self.from = next;
+        }
+    }
+
+    /// Copies what stands before `end`.
+    #[inline(always)]
+    fn end(&mut self, end: usize) {
+        if let Some(to) = &mut self.to {
+            to.push_str(self.text.get(self.from..end).unwrap_or_default());
+            self.from = end;
+        }
+    }
+
+    /// Copies a value that has blanks of its own.
+    fn nested(&mut self, begin: usize, end: usize) {
+        self.end(begin);
+        if let Some(to) = &mut self.to {
+            push_without_blanks(self.text.get(begin..end).unwrap_or_default(), to);
+            self.from = end;
         }
     }
 }
@@ -451,15 +532,21 @@ pub(super) fn string_value(token: &str) -> Option<String> {
     Some(repair::unescape(raw).0)
 }
 
-/// Appends valid JSON without the line ends and indentation of pretty-printers; text on one line stays as it is.
+/// Valid JSON without the line ends and indentation of pretty-printers; text on one line stays as it is.
 #[inline]
-pub(super) fn push_compact(json: &str, out: &mut String) {
-    let bytes = json.as_bytes();
+pub(super) fn compact(json: &str) -> Cow<'_, str> {
     // A raw line end cannot stand in a valid string: it is a blank between tokens.
-    if memchr::memchr(b'\n', bytes).is_none() {
-        out.push_str(json);
-        return;
+    if memchr::memchr(b'\n', json.as_bytes()).is_none() {
+        return Cow::Borrowed(json);
     }
+    let mut out = String::with_capacity(json.len());
+    push_without_blanks(json, &mut out);
+    Cow::Owned(out)
+}
+
+/// Appends valid JSON without the blanks between its tokens.
+fn push_without_blanks(json: &str, out: &mut String) {
+    let bytes = json.as_bytes();
     let mut at = lex::space(bytes, 0);
     while let Some(byte) = bytes.get(at) {
         let end = match byte {
@@ -474,11 +561,7 @@ pub(super) fn push_compact(json: &str, out: &mut String) {
 
 /// Adds members to arguments; keys are raw, values valid JSON. What is no object becomes the member `args` of one.
 pub(super) fn with_members<'m>(args: Option<&str>, more: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
-    let mut text = String::new();
-    match args {
-        None => text.push('{'),
-        Some(args) => push_compact(args, &mut text),
-    }
+    let mut text = args.map_or("{".into(), compact).into_owned();
     if args.is_some_and(|args| !args.starts_with('{')) {
         text.insert_str(0, "{\"args\":");
     } else if text.ends_with('}') {
@@ -551,9 +634,7 @@ mod tests {
     #[test]
     fn pretty_printed_arguments_become_compact() {
         let check = |json: &str, expected: &str| {
-            let mut out = String::new();
-            push_compact(json, &mut out);
-            assert_eq!(out, expected);
+            assert_eq!(compact(json), expected);
         };
         check("{ \"a\": 1 }", "{ \"a\": 1 }");
         check(

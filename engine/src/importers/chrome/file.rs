@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::arrow::array::StringArray;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::chunk::{Fact, Joins, Python, Records, SEPARATOR, Tasks, Texts};
+use super::chunk::{Fact, Joins, Python, Records, SEPARATOR, Tasks, TextColumn};
 use super::container::Beside;
 use super::event;
 use super::lanes::{Lanes, Origin};
@@ -80,7 +81,7 @@ pub(super) struct Piece {
     pub(super) names: Column<i32>,
     pub(super) kinds: Column<i32>,
     pub(super) lanes: Column<i32>,
-    pub(super) args: Texts,
+    pub(super) args: TextColumn,
     pub(super) ids: Column<(u32, Box<str>)>,
     pub(super) roles: Column<(u32, i32)>,
     pub(super) without_kind: Column<u32>,
@@ -91,8 +92,8 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    fn new(first: u32, tasks: Tasks, joins: Joins) -> Piece {
-        let Tasks { starts, finishes, names, kinds, lanes, args, ids, roles, without_kind } = tasks;
+    fn new(first: u32, tasks: Tasks, args: StringArray, joins: Joins) -> Piece {
+        let Tasks { starts, finishes, names, kinds, lanes, ids, roles, without_kind } = tasks;
         let Joins { correlations, externals, pythons, syncs } = joins;
         Piece {
             first,
@@ -101,7 +102,7 @@ impl Piece {
             names: names.into(),
             kinds: kinds.into(),
             lanes: lanes.into(),
-            args,
+            args: TextColumn::Held(args),
             ids: ids.into(),
             roles: roles.into(),
             without_kind: without_kind.into(),
@@ -183,7 +184,7 @@ impl Recording {
 
     /// Appends the records of the next block.
     pub(super) fn take(&mut self, records: Records, shared: &mut Shared) -> Result<(), ImportError> {
-        let Records { names, kinds, lanes, texts, mut tasks, joins, mut lists, stats } = records;
+        let Records { names, kinds, lanes, texts, mut tasks, args, joins, mut lists, stats } = records;
         self.stats.absorb(stats);
         let keys: Vec<&str> = words(&lanes).collect();
         self.find_drawn_beside(&keys, &mut lists.facts);
@@ -215,7 +216,7 @@ impl Recording {
         if tasks.len() == 0 {
             return Ok(());
         }
-        let piece = Piece::new(self.rows, tasks, joins);
+        let piece = Piece::new(self.rows, tasks, args, joins);
         self.charge(piece.memory())?;
         self.rows = u32::try_from(piece.rows().end).map_err(|_| ImportError::Unusable {
             path: self.source.path().to_owned(),

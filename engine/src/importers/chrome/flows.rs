@@ -148,10 +148,9 @@ pub(super) fn links(
     let launch_flows = LaunchFlows::of(&recording.texts, !launches.are_none());
     // Without such flows nothing is looked up.
     let known = if launch_flows.are_any() { Some(launches.known(&recording.room)?) } else { None };
-    let is_launched = |id: i64| known.as_ref().is_some_and(|(ids, _)| ids.binary_search(&id).is_ok());
+    let is_launched = |id: i64| known.as_ref().is_some_and(|(ids, _)| ids.contains(&id));
     let (points, mut said) = points(recording, nesting, |flow| {
-        let is_known = matches!(flow.id, FlowId::Number(id) if is_launched(id));
-        is_known && launch_flows.have(flow.category, flow.name)
+        launch_flows.have(flow.category, flow.name) && matches!(flow.id, FlowId::Number(id) if is_launched(id))
     })?;
     drop(known);
     let mut bound = Sorter::new(&recording.room);
@@ -229,7 +228,12 @@ fn points(
     let base = recording.base;
     let mut asked = Sorter::new(&recording.room);
     for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
-        let Flow { lane, time, phase, encloses, .. } = flow?;
+        let flow = flow?;
+        if is_known(&flow) {
+            // Kineto says most of its links twice: nobody looks for the tasks of these.
+            continue;
+        }
+        let Flow { lane, time, phase, encloses, .. } = flow;
         let is_next = phase == b'f' && !encloses;
         asked.push(Asked { lane, time: time.saturating_add(base), number, is_next })?;
     }
@@ -239,6 +243,11 @@ fn points(
     let mut count = 0;
     for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
         let flow = flow?;
+        count = number + 1;
+        if is_known(&flow) {
+            known += 1;
+            continue;
+        }
         let time = flow.time.saturating_add(base);
         let by_time = found.next_if(|next| next.as_ref().map_or(true, |(found, _)| *found == number));
         let by_time = by_time.transpose()?.map(|(_, row)| row);
@@ -246,11 +255,6 @@ fn points(
             Some(task) if is_there(recording, task, flow.lane, time)? => Some(task),
             _ => None,
         };
-        count = number + 1;
-        if is_known(&flow) {
-            known += 1;
-            continue;
-        }
         let role = match flow.phase {
             b's' => Role::Start,
             b't' => Role::Step,

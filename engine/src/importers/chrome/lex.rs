@@ -185,14 +185,33 @@ fn literal(text: &[u8], at: usize, word: &[u8]) -> Result<usize, Flaw> {
     }
 }
 
+/// A high bit at the first byte of `word` that is no digit (and perhaps at later ones).
+#[inline(always)]
+fn no_digits(word: u64) -> u64 {
+    let below = !((word | HIGHS) - ONES * b'0' as u64);
+    let above = (word & !HIGHS) + ONES * (0x7f - b'9') as u64;
+    (below | above | word) & HIGHS
+}
+
+/// The first byte from `at` on that is no digit.
+#[inline(always)]
+pub(super) fn digits(text: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(text, at) {
+        let found = no_digits(word);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while text.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
+}
+
 #[inline]
 fn number(text: &[u8], begin: usize) -> Result<usize, Flaw> {
-    let digits = |mut at: usize| {
-        while text.get(at).is_some_and(u8::is_ascii_digit) {
-            at += 1;
-        }
-        at
-    };
+    let digits = |at: usize| digits(text, at);
     let mut at = begin + usize::from(text[begin] == b'-');
     let whole = digits(at);
     if whole == at || (text[at] == b'0' && whole > at + 1) {
@@ -319,6 +338,15 @@ mod tests {
         ] {
             let padded = format!("{text} ,");
             assert!(matches!(end(&padded), Err(Flaw::At(_))), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn digits_end_where_the_first_other_byte_stands(text in "[0-9]{0,20}[ -~é\n]?[0-9]{0,9}", at in 0..12_usize) {
+            let at = at.min(text.len());
+            let length = text.bytes().skip(at).take_while(u8::is_ascii_digit).count();
+            prop_assert_eq!(digits(text.as_bytes(), at), at + length);
         }
     }
 

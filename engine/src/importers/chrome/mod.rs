@@ -150,7 +150,7 @@ fn read_run(
         header::mark_summaries(&mut recording, &mut shared)?;
         recordings.push(recording);
     }
-    build::build(recordings, shared, builder)
+    build::build(recordings, shared, context.threads, builder)
 }
 
 /// The name of the byte order, if the text is UTF-16 and begins like JSON.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use super::chunk::{
     Async, Begin, Bind, Edge, End, Fact, Flow, FlowId, Joins, Lists, Mark, MarkKind, Measure, NO_TIME, NO_WORD, Python,
-    Records, SEPARATOR, Sample, Step, Tasks, UNFINISHED,
+    Records, SEPARATOR, Sample, Step, Tasks, Texts, UNFINISHED,
 };
 use super::event::{self, Event, Text};
 use super::lanes::{pid_key, plain_number};
@@ -34,6 +34,8 @@ pub(super) struct Phases<'t> {
     lanes: Words,
     texts: Words,
     tasks: Tasks,
+    /// The arguments of the tasks.
+    args: Texts,
     joins: Joins,
     lists: Lists,
     stats: Stats,
@@ -65,14 +67,13 @@ impl<'t> Phases<'t> {
         tasks.names.reserve(rows);
         tasks.kinds.reserve(rows);
         tasks.lanes.reserve(rows);
-        tasks.args.ends.reserve(rows);
-        tasks.args.text.reserve(bytes / 3);
         Phases {
             names: Words::default(),
             kinds: Words::default(),
             lanes: Words::default(),
             texts: Words::default(),
             tasks,
+            args: Texts::with_capacity(rows, bytes / 3),
             joins: Joins::default(),
             lists: Lists::default(),
             stats: Stats::default(),
@@ -103,6 +104,7 @@ impl<'t> Phases<'t> {
             lanes: self.lanes,
             texts: self.texts,
             tasks: self.tasks,
+            args: self.args.finish(),
             joins: self.joins,
             lists: self.lists,
             stats: self.stats,
@@ -312,10 +314,10 @@ impl<'t> Phases<'t> {
         self.tasks.kinds.push(kind);
         self.tasks.lanes.push(lane);
         let fits = if own.iter().all(|(_, value)| value.is_empty()) && event.others.is_empty() {
-            self.tasks.args.push(event.args.text().unwrap_or_default())
+            self.args.push(event.kept_args())
         } else {
             let args = with_others(event, own);
-            self.tasks.args.push(&args)
+            self.args.push(&args)
         };
         if !fits {
             self.note(findings::ARGS_TOO_LONG, at, || "`args` of a block end at 2 GiB".to_owned());
@@ -751,11 +753,7 @@ fn with_others(event: &Event<'_>, own: [(&str, &str); 2]) -> String {
 fn own_args<'m>(event: &'m Event<'_>, own: impl IntoIterator<Item = (&'m str, &'m str)>) -> Option<Box<str>> {
     let own: Vec<_> = own.into_iter().filter_map(valid_member).collect();
     if own.is_empty() && event.others.is_empty() {
-        return event.args.text().map(|args| {
-            let mut compact = String::new();
-            event::push_compact(args, &mut compact);
-            compact.into()
-        });
+        return event.args.text().map(|args| event::compact(args).into());
     }
     Some(event::with_members(event.args.text(), joined(own.iter(), event)).into())
 }
