@@ -412,7 +412,7 @@ impl Session {
         let main = Arc::new(Main::new(own, &views_of(&opened)));
         perfetto::register(&mut context, catalog.as_ref(), Arc::clone(&main) as _, arguments, opened.tick)?;
         figures::register(&context, catalog.as_ref())?;
-        main.begin(context.state(), tables)?;
+        main.begin(context.state(), tables, catalog.as_ref())?;
         let memory: Vec<MemoryReservation> = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
         let again = |(named, memory): (&NamedRun, &MemoryReservation)| (named.again(), memory.size());
         let kept = if keep_runs { opened.runs.iter().zip(&memory).map(again).collect() } else { Vec::new() };

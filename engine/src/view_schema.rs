@@ -130,11 +130,21 @@ impl Main {
         Main { own, views: Arc::new(views), dropped: RwLock::default(), state }
     }
 
-    /// Has the views planned with this state, over these tables. Called once, when the session has all its functions.
-    pub(crate) fn begin(&self, mut state: SessionState, tables: Arc<dyn SchemaProvider>) -> Result<()> {
+    /// Has the views planned with this state, over these tables and the other schemas. Called once, when the session has all its
+    /// functions.
+    pub(crate) fn begin(
+        &self,
+        mut state: SessionState,
+        tables: Arc<dyn SchemaProvider>,
+        others: &dyn CatalogProvider,
+    ) -> Result<()> {
         let names = &state.config_options().catalog;
         let (catalog_name, schema_name) = (names.default_catalog.clone(), names.default_schema.clone());
         let catalog = MemoryCatalogProvider::new();
+        for name in others.schema_names() {
+            others.schema(&name).map(|schema| catalog.register_schema(&name, schema)).transpose()?;
+        }
+        // Not this schema itself, which would then hold itself.
         let views = Arc::downgrade(&self.views);
         catalog.register_schema(&schema_name, Arc::new(SeenByViews { tables, views }))?;
         let catalogs = MemoryCatalogProviderList::new();

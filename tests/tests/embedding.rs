@@ -46,6 +46,45 @@ fn lines(session: &Session, sql: &str) -> Vec<String> {
     batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |number| row(batch, number))).collect()
 }
 
+/// Our views stand for the tables of the traces, whenever a query first names one, and are views like others.
+#[test]
+fn views_are_over_the_tables_that_the_session_began_with() {
+    let opened = || Session::from_runs(vec![run("a", &[0, 5])], &options()).unwrap();
+    let count = |session: &Session| lines(session, "SELECT sum(tasks), sum(total_time) FROM work_by_name");
+    let expected = count(&opened());
+    assert_eq!(expected, ["2 20"]);
+    let session = opened();
+    for statement in
+        ["SET datafusion.sql_parser.enable_ident_normalization = false", "CREATE OR REPLACE VIEW tasks AS SELECT 1"]
+    {
+        // DataFusion drops only views, and the tables are none.
+        let made = runtime().block_on(async { session.sql(statement).await.map(drop) });
+        assert_eq!(made.is_ok(), statement.starts_with("SET"), "{statement}");
+    }
+    session.context().deregister_table("tasks").unwrap();
+    assert_eq!(count(&session), expected);
+
+    let session = opened();
+    let names =
+        || lines(&session, "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'work%' ORDER BY 1");
+    assert_eq!(names(), ["work_by_name", "working_spans", "working_tasks"]);
+    let made =
+        runtime().block_on(async { session.sql("CREATE VIEW working_tasks AS SELECT 1 AS one").await.map(drop) });
+    let error = made.expect_err("there is one").to_string();
+    assert!(error.contains("working_tasks"), "{error}");
+    lines(&session, "CREATE OR REPLACE VIEW working_tasks AS SELECT 1 AS one");
+    assert_eq!(lines(&session, "SELECT * FROM working_tasks"), ["1"]);
+    assert_eq!(count(&session), expected, "the views over it see the one that was there");
+    lines(&session, "DROP VIEW working_tasks");
+    lines(&session, "DROP VIEW working_spans");
+    assert_eq!(names(), ["work_by_name"]);
+    let gone = runtime().block_on(async { session.sql("SELECT * FROM working_spans").await.map(drop) });
+    gone.expect_err("it was dropped");
+    lines(&session, "CREATE VIEW working_spans AS SELECT 2 AS two");
+    assert_eq!(lines(&session, "SELECT * FROM working_spans"), ["2"]);
+    assert_eq!(count(&session), expected);
+}
+
 #[test]
 fn runs_without_files_get_names_and_identities_of_their_own() {
     let session = Session::from_runs(vec![run("a", &[0, 5]), run("a", &[7, 8, 9])], &options()).unwrap();

@@ -104,16 +104,24 @@ pub(crate) fn look_for_idle(tasks: &RecordBatch, idle: &mut bool, working: &mut 
     let word = |column: usize, row: usize| {
         columns[column].key(row).map(|key| columns[column].values().as_string::<i32>().value(key))
     };
-    let has = |column: usize, words: &[&str]| {
-        columns[column].values().as_string::<i32>().iter().flatten().any(|word| words.contains(&word))
+    // Which keys of roles and kinds may be of tasks that run nothing: rows of others are not looked at by their words.
+    let may_idle = |column: usize, words: &[&str]| -> Vec<bool> {
+        columns[column]
+            .values()
+            .as_string::<i32>()
+            .iter()
+            .map(|word| word.is_some_and(|word| words.contains(&word)))
+            .collect()
     };
-    // Most traces have no such word, and are not looked at row by row.
-    if !has(0, &["wait"]) && !has(1, &["user_annotation", "gpu_user_annotation"]) {
+    let (roles, kinds) = (may_idle(0, &["wait"]), may_idle(1, &["user_annotation", "gpu_user_annotation"]));
+    if !roles.contains(&true) && !kinds.contains(&true) {
         *working |= tasks.num_rows() > 0;
         return;
     }
     for row in 0..tasks.num_rows() {
-        match runs_nothing(word(0, row), word(1, row), word(2, row)) {
+        let may_idle =
+            columns[0].key(row).is_some_and(|key| roles[key]) || columns[1].key(row).is_some_and(|key| kinds[key]);
+        match may_idle && runs_nothing(word(0, row), word(1, row), word(2, row)) {
             true => *idle = true,
             false => *working = true,
         }

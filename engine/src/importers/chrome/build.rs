@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use datafusion::arrow::array::{Array, Int64Array, StringArray};
 use datafusion::arrow::buffer::NullBuffer;
+use hashbrown::HashMap;
 
 use super::chunk::{Mark, Measure, NO_TIME, NO_WORD, Sample, Texts, UNFINISHED};
 use super::file::{Piece, Recording, Shared};
@@ -20,8 +21,9 @@ use super::round_trip::{self, TQ_TASKS};
 use super::slices::{Closed, Patch};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::cells::Cells;
+use crate::cells::kind::Word;
 use crate::error::ImportError;
-use crate::tables::{self, PROFILER, Table};
+use crate::tables::{self, PROFILER, Place, Table};
 use crate::trace::{List, RunBuilder, Sorted, findings, side_by_side};
 
 /// Fills the tables of a run from the recordings of its files.
@@ -293,19 +295,49 @@ fn holding_lanes<'r>(
 }
 
 fn links(links: &List<Link>, recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let name = |link: &Link| (link.name != Label::Null).then(|| link.name.text(recording));
     let args = |link: &Link| (link.args != Label::None).then(|| link.args.text(recording));
+    let (mut kinds, mut names) = (Labels::of(tables::Links::kind), Labels::of(tables::Links::name));
     for links in links.chunks() {
         let links = links?;
+        let kind: Vec<i32> = links.iter().map(|link| kinds.key(link.kind, recording, builder)).collect();
+        let name: Vec<Option<i32>> = links
+            .iter()
+            .map(|link| (link.name != Label::Null).then(|| names.key(link.name, recording, builder)))
+            .collect();
         builder.append_derived(tables::Links {
             source: links.iter().map(|link| first + i64::from(link.source)).collect(),
             target: links.iter().map(|link| first + i64::from(link.target)).collect(),
-            kind: links.iter().map(|link| link.kind.text(recording)).collect(),
-            name: links.iter().map(name).collect(),
+            kind: kind.into(),
+            name: name.into(),
             args: links.iter().map(args).collect(),
         })?;
     }
     Ok(())
+}
+
+/// The keys of the labels of links in a column: links come in long runs of one label.
+struct Labels {
+    column: Place<Word>,
+    last: Option<(Label, i32)>,
+    known: HashMap<Label, i32>,
+}
+
+impl Labels {
+    fn of(column: Place<Word>) -> Labels {
+        Labels { column, last: None, known: HashMap::new() }
+    }
+
+    fn key(&mut self, label: Label, recording: &Recording, builder: &mut RunBuilder) -> i32 {
+        match self.last {
+            Some((last, key)) if last == label => key,
+            _ => {
+                let key = || builder.word(self.column, label.text(recording));
+                let key = *self.known.entry(label).or_insert_with(key);
+                self.last = Some((label, key));
+                key
+            }
+        }
+    }
 }
 
 /// Values over time. Those of `[memory]` instants come beside the event.

@@ -580,6 +580,9 @@ pub(super) fn with_members<'m>(args: Option<&str>, more: impl IntoIterator<Item 
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn read(text: &str) -> Result<Event<'_>, Flaw> {
@@ -641,6 +644,45 @@ mod tests {
             "{\n  \"a b\": [1, 2.5e3,\r\n -1],\n\t\"c\": \"x\\\"  y\", \"d\": true\n}",
             r#"{"a b":[1,2.5e3,-1],"c":"x\"  y","d":true}"#,
         );
+    }
+
+    proptest! {
+        /// Arguments that are copied while they are read are those that are copied afterwards.
+        #[test]
+        fn arguments_on_several_lines_are_kept_without_blanks(
+            members in vec(("[a-z\"\\\\ {}:,\n]{0,9}", prop_oneof![
+                any::<i32>().prop_map(serde_json::Value::from),
+                "[a-zé\"\\\\ \\[\\],]{0,12}".prop_map(serde_json::Value::from),
+                vec(any::<u8>(), 0..4).prop_map(serde_json::Value::from),
+                Just(serde_json::json!({"a": [{"b c": null}, true]})),
+            ]), 0..6),
+            line in prop_oneof![Just("\n"), Just("\r\n"), Just("\n\t")],
+            blank in prop_oneof![Just(""), Just(" "), Just("\t  ")],
+        ) {
+            let object: serde_json::Map<String, serde_json::Value> = members.into_iter().collect();
+            let pretty = serde_json::to_string_pretty(&object).unwrap().replace("\n", line).replace("\": ", &format!("\"{blank}:{blank} "));
+            prop_assume!(serde_json::from_str::<serde_json::Value>(&pretty).is_ok_and(|read| read.as_object() == Some(&object)));
+            let text = format!("{{\"ph\":\"X\",\"args\":{pretty},\"ts\":1}}");
+            let event = read(&text).expect("an event");
+            prop_assert_eq!(event.kept_args(), compact(&pretty));
+            let kept: serde_json::Value = serde_json::from_str(event.kept_args()).unwrap();
+            prop_assert_eq!(kept.as_object(), Some(&object));
+        }
+    }
+
+    #[test]
+    fn the_arguments_that_count_are_kept() {
+        let twice = "{\"args\":{\n\"a\": 1\n},\"args\":{\"b\": 2}}";
+        assert_eq!(read(twice).unwrap().kept_args(), "{\"b\": 2}");
+        let none = "{\"args\":{\n\"a\": 1\n},\"args\":null}";
+        assert_eq!(read(none).unwrap().kept_args(), "");
+        let repaired = "{\"args\":{\n\"a\": 1,\n\"b\": NaN\n}}";
+        assert_eq!(read(repaired).unwrap().kept_args(), "{\"a\":1,\"b\":\"NaN\"}");
+        let mut event = Event::default();
+        for (text, kept) in [("{\"args\":{\n\"a\": [1, 2]\n}}", "{\"a\":[1,2]}"), ("{\"ph\":\"X\"}", "")] {
+            super::read(text, 0, &mut Vec::new(), &mut event).unwrap();
+            assert_eq!(event.kept_args(), kept);
+        }
     }
 
     #[test]

@@ -226,26 +226,26 @@ fn points(
     is_known: impl Fn(&Flow) -> bool,
 ) -> Result<(Sorter<Point>, u64), ImportError> {
     let base = recording.base;
+    let flows = &recording.lists.flows;
     let mut asked = Sorter::new(&recording.room);
-    for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
+    let memory = recording.room.hold();
+    recording.room.resize(&memory, flows.len())?;
+    let mut known = Vec::with_capacity(flows.len());
+    for (number, flow) in (0..).zip(flows.iter()) {
         let flow = flow?;
-        if is_known(&flow) {
-            // Kineto says most of its links twice: nobody looks for the tasks of these.
-            continue;
+        // Kineto says most of its links twice: nobody looks for the tasks of these.
+        known.push(is_known(&flow));
+        if known.last() == Some(&false) {
+            let is_next = flow.phase == b'f' && !flow.encloses;
+            asked.push(Asked { lane: flow.lane, time: flow.time.saturating_add(base), number, is_next })?;
         }
-        let Flow { lane, time, phase, encloses, .. } = flow;
-        let is_next = phase == b'f' && !encloses;
-        asked.push(Asked { lane, time: time.saturating_add(base), number, is_next })?;
     }
+    let is_any_left = !asked.is_empty();
     let mut found = nesting.find(recording, asked)?.sorted()?.peekable();
     let mut points = Sorter::new(&recording.room);
-    let mut known = 0;
-    let mut count = 0;
-    for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
+    for (number, flow) in (0..).zip(flows.iter().take(if is_any_left { flows.len() } else { 0 })) {
         let flow = flow?;
-        count = number + 1;
-        if is_known(&flow) {
-            known += 1;
+        if known[number as usize] {
             continue;
         }
         let time = flow.time.saturating_add(base);
@@ -264,7 +264,7 @@ fn points(
         let task = told.or(by_time);
         points.push(Point { identity, time, sequence: flow.sequence, number, role, task, told: flow.told })?;
     }
-    for (number, bind) in (count..).zip(recording.lists.binds.iter()) {
+    for (number, bind) in (flows.len() as u64..).zip(recording.lists.binds.iter()) {
         let bind = bind?;
         let role = match (bind.into, bind.out) {
             (true, true) => Role::Step,
@@ -275,6 +275,7 @@ fn points(
         let (time, sequence) = (bind.time.saturating_add(base), u64::from(bind.row));
         points.push(Point { identity, time, sequence, number, role, task: Some(bind.row), told: NO_WORD })?;
     }
+    let known = known.iter().filter(|known| **known).count() as u64;
     Ok((points, known))
 }
 
