@@ -3,12 +3,15 @@
 
 A STORE that is not there is made first (pyarrow and numpy): RUNS runs of TASKS tasks, two dependencies each, every second task inside of
 another, on 16 locations with 300 names. Asks four questions about a store of many runs in one process on one core, then with 1, 2 … MOST (2) workers of one core each, and
-prints a table: seconds by the clock (best of three), processor time of the client and of all workers, bytes through loopback. Answers
-must be those of the one process. Workers are pinned to the cores in turn; the client may use the core of the first.
+prints a table: seconds by the clock, processor time of the client and of all workers, bytes through loopback, how many times as long one
+worker takes. All of these take turns, and the table has medians: a machine whose speed changes meanwhile changes all of them, and the
+ratio is that of neighbours. Answers must be those of the one process. Workers are pinned to the cores in turn; the client may use the core
+of the first.
 `TQ_CLUSTER_LEAST_BYTES` is 0, so that nothing stays here because it is small.
 """
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +24,7 @@ QUESTIONS = {
     "self time by name": "SELECT name, sum(self_time) FROM self_time(tasks) GROUP BY name",
     "nothing to do": "SELECT count(*) FROM tasks WHERE run = 'none'",
 }
-TURNS = 3
+TURNS = 7
 RUNS, TASKS, LOCATIONS, NAMES = 1000, 50_000, 16, 300
 # Runs of one import, which share files.
 TOGETHER = 100
@@ -117,29 +120,29 @@ def main():
     most = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     print("| question | workers | seconds | client s | workers s | MB through loopback | to one worker |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    workers = [start(tq, number % os.cpu_count()) for number in range(most)]
+    groups = [workers[:count] for count in range(most + 1)]
     for question, sql in QUESTIONS.items():
         alone = None
-        of_one = None
-        for count in range(most + 1):
-            workers = [start(tq, number % os.cpu_count()) for number in range(count)]
-            cluster = ",".join(address for _, address, _ in workers) or "off"
-            best = None
-            for _ in range(TURNS):
-                used_before = sum(processor(worker.pid) for worker, _, _ in workers)
+        turns = []
+        for _ in range(TURNS):
+            turn = []
+            for group in groups:
+                cluster = ",".join(address for _, address, _ in group) or "off"
+                used_before = sum(processor(worker.pid) for worker, _, _ in group)
                 rows, seconds, client, sent = ask(tq, store, cluster, sql)
-                used = sum(processor(worker.pid) for worker, _, _ in workers) - used_before
+                turn.append((seconds, client, sum(processor(worker.pid) for worker, _, _ in group) - used_before, sent))
                 alone = alone or rows
                 if rows != alone:
-                    sys.exit(f"{question}: {count} workers answer otherwise than one process")
-                if best is None or seconds < best[0]:
-                    best = seconds, client, used, sent
-            for worker, _, _ in workers:
-                worker.kill()
-                worker.wait()
-            seconds, client, used, sent = best
-            of_one = seconds if count == 1 else of_one
-            ratio = f"{of_one / seconds:.2f}" if count > 1 else ""
+                    sys.exit(f"{question}: {len(group)} workers answer otherwise than one process")
+            turns.append(turn)
+        for count in range(most + 1):
+            seconds, client, used, sent = (statistics.median(column) for column in zip(*(turn[count] for turn in turns), strict=True))
+            ratio = f"{statistics.median(turn[1][0] / turn[count][0] for turn in turns):.2f}" if count > 1 else ""
             print(f"| {question} | {count} | {seconds:.2f} | {client:.2f} | {used:.2f} | {sent / 1e6:.1f} | {ratio} |", flush=True)
+    for worker, _, _ in workers:
+        worker.kill()
+        worker.wait()
     worker, address, seconds = start(tq, 0)
     status = subprocess.run([tq, "cluster", "status", address, "--format", "json"], stdout=subprocess.PIPE, check=True).stdout
     print(f"\nA worker starts in {seconds:.2f} s and has {json.loads(status)[0]['memory_bytes'] / 1e6:.0f} MB when idle.")

@@ -108,16 +108,17 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
     let mut at = at + 1;
     loop {
         at = lex::space(bytes, at);
-        match bytes.get(at) {
-            Some(b'"') => {}
-            // Trailing and doubled commas do no harm.
-            Some(b',') => {
-                at += 1;
-                continue;
+        if bytes.get(at) != Some(&b'"') {
+            match bytes.get(at) {
+                // Trailing and doubled commas do no harm.
+                Some(b',') => {
+                    at += 1;
+                    continue;
+                }
+                Some(b'}') => return Ok(at + 1),
+                Some(_) => return Err(Flaw::At(at)),
+                None => return Err(Flaw::Ended),
             }
-            Some(b'}') => return Ok(at + 1),
-            Some(_) => return Err(Flaw::At(at)),
-            None => return Err(Flaw::Ended),
         }
         let key = lex::string(bytes, at + 1)?;
         let name_at = at + 1;
@@ -184,8 +185,11 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
         event.duplicate |= number < 31 && seen & (1 << number) != 0;
         seen |= 1 << number;
         at = lex::space(bytes, end);
+        if bytes.get(at) == Some(&b',') {
+            at += 1;
+            continue;
+        }
         match bytes.get(at) {
-            Some(b',') => at += 1,
             Some(b'}') => return Ok(at + 1),
             Some(_) => return Err(Flaw::At(at)),
             None => return Err(Flaw::Ended),

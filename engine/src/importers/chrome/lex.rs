@@ -72,10 +72,13 @@ pub(super) fn string(text: &[u8], mut at: usize) -> Result<Quoted, Flaw> {
 /// The first byte from `at` on that is no blank.
 #[inline]
 pub(super) fn space(text: &[u8], mut at: usize) -> usize {
-    loop {
-        match text.get(at) {
-            Some(b' ' | b'\r' | b'\t') => at += 1,
-            Some(b'\n') => {
+    // One comparison tells nearly all other bytes; a jump by the byte would be guessed wrong too often.
+    while let Some(&byte) = text.get(at)
+        && byte <= b' '
+    {
+        match byte {
+            b' ' | b'\r' | b'\t' => at += 1,
+            b'\n' => {
                 at += 1;
                 // Indentation comes in long runs.
                 while word_at(text, at) == Some(BLANKS) {
@@ -85,6 +88,7 @@ pub(super) fn space(text: &[u8], mut at: usize) -> usize {
             _ => return at,
         }
     }
+    at
 }
 
 /// The end of a valid value that begins at `at`. `stack` is scratch room, given back as it came.
