@@ -105,7 +105,7 @@ impl SchemaProvider for ViewSchema {
 /// The schema of the tables: they, what a user creates beside them, and our views over them.
 ///
 /// These views are as if they were created when the session began: over its tables and with its settings, whatever a user has put in
-/// the place of a table since. As any view, they can be dropped and replaced.
+/// the place of a table since. A program that embeds the engine may drop and replace them.
 #[derive(Debug)]
 pub(crate) struct Main {
     own: Arc<dyn SchemaProvider>,
