@@ -497,6 +497,10 @@ pub(super) fn integer(token: &[u8]) -> Option<i64> {
         [b'"', inner @ .., b'"'] => inner,
         _ => token,
     };
+    // So many digits fit.
+    if digits.len() <= 18 && !digits.is_empty() && lex::digits(digits, 0) == digits.len() {
+        return Some(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')));
+    }
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
@@ -671,6 +675,26 @@ mod tests {
             prop_assert_eq!(event.kept_args(), compact(&pretty));
             let kept: serde_json::Value = serde_json::from_str(event.kept_args()).unwrap();
             prop_assert_eq!(kept.as_object(), Some(&object));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_read() {
+        for text in [
+            "0",
+            "7",
+            "123456789012345678",
+            "9223372036854775807",
+            "-12",
+            "+5",
+            "007",
+            "",
+            "1.5",
+            "9223372036854775808",
+            "x1",
+        ] {
+            assert_eq!(integer(text.as_bytes()), text.parse().ok(), "{text}");
+            assert_eq!(integer(format!("\"{text}\"").as_bytes()), text.parse().ok(), "{text}");
         }
     }
 

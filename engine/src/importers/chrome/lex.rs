@@ -94,24 +94,33 @@ pub(super) fn space(text: &[u8], mut at: usize) -> usize {
 /// The end of a valid value that begins at `at`. `stack` is scratch room, given back as it came.
 #[inline]
 pub(super) fn value(text: &[u8], at: usize, stack: &mut Vec<u8>) -> Result<usize, Flaw> {
-    match text.get(at) {
-        Some(b'{' | b'[') => {
-            let base = stack.len();
-            let walked = container(text, at, stack);
-            stack.truncate(base);
-            walked
-        }
-        Some(_) => scalar(text, at),
-        None => Err(Flaw::Ended),
+    if let Some(b'{' | b'[') = text.get(at) {
+        let base = stack.len();
+        let walked = container(text, at, stack);
+        stack.truncate(base);
+        return walked;
     }
+    scalar(text, at)
 }
 
 /// The end of a valid string, number or literal.
 #[inline]
 pub(super) fn scalar(text: &[u8], at: usize) -> Result<usize, Flaw> {
+    let Some(&byte) = text.get(at) else { return Err(Flaw::Ended) };
+    // Nearly all are numbers and strings: comparisons, as in `space`.
+    if byte.is_ascii_digit() {
+        return number(text, at);
+    }
+    if byte == b'"' {
+        return valid_string(text, at + 1);
+    }
+    other_scalar(text, at)
+}
+
+/// The end of a valid literal or negative number.
+fn other_scalar(text: &[u8], at: usize) -> Result<usize, Flaw> {
     match text.get(at) {
-        Some(b'"') => valid_string(text, at + 1),
-        Some(b'-' | b'0'..=b'9') => number(text, at),
+        Some(b'-') => number(text, at),
         Some(b't') => literal(text, at, b"true"),
         Some(b'f') => literal(text, at, b"false"),
         Some(b'n') => literal(text, at, b"null"),

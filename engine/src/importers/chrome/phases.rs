@@ -73,7 +73,7 @@ impl<'t> Phases<'t> {
             lanes: Words::default(),
             texts: Words::default(),
             tasks,
-            args: Texts::with_capacity(rows, bytes / 3),
+            args: Texts::with_capacity(rows, bytes / 4 * 3),
             joins: Joins::default(),
             lists: Lists::default(),
             stats: Stats::default(),

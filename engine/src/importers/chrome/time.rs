@@ -77,8 +77,11 @@ fn exact(text: &[u8], tick: Tick) -> Option<i64> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    let mut value = 0i64;
-    let mut at = 0;
+    // The first eight at once.
+    let (mut value, mut at) = match digits.first_chunk().and_then(eight_digits) {
+        Some(eight) => (eight, 8),
+        None => (0, 0),
+    };
     while let Some(digit) = digits.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
         value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
         at += 1;
@@ -106,6 +109,23 @@ fn exact(text: &[u8], tick: Tick) -> Option<i64> {
     Some(if negative { -scaled } else { scaled })
 }
 
+/// Eight decimal digits as a number: neighbours are joined to two, four and eight digits (D. Lemire, "Quickly parsing eight digits", 2018).
+#[inline]
+fn eight_digits(digits: &[u8; 8]) -> Option<i64> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let text = u64::from_le_bytes(*digits);
+    // No other byte has a high half of 3, also when 6 is added.
+    let halves = (text & (text.wrapping_add(ONES * 6))) & (ONES * 0xf0);
+    if halves != ONES * 0x30 {
+        return None;
+    }
+    let ones = text - ONES * u64::from(b'0');
+    let twos = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos * 100 + (twos >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
+    i64::try_from(eight).ok()
+}
+
 /// A numeric text of any spelling as a double, for values (never for times), and whether a whole number is that number
 /// still. `None` for what is no finite number.
 pub(super) fn double(text: &str) -> Option<(f64, bool)> {
@@ -122,7 +142,19 @@ pub(super) fn double(text: &str) -> Option<(f64, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn eight_digits_are_one_number(text in prop_oneof!["[0-9]{8}", "[ -~]{8}", "[0-9]{7}[/:é-ü.]"]) {
+            if let Some(digits) = text.as_bytes().first_chunk() {
+                let expected = digits.iter().all(u8::is_ascii_digit).then(|| text[..8].parse().unwrap());
+                prop_assert_eq!(eight_digits(digits), expected);
+            }
+        }
+    }
 
     #[test]
     fn decimals_are_exact() {
