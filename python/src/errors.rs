@@ -13,6 +13,7 @@ pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
         Kind::Trace => "TraceError",
         Kind::Query | Kind::Interrupted => "QueryError",
         Kind::Limit => "LimitError",
+        Kind::TraceLimit => "TraceLimitError",
     };
     let raised = || -> PyResult<PyErr> {
         let class = py.import(MODULE)?.getattr(class)?;

@@ -47,6 +47,20 @@ def test_a_long_question_keeps_no_other_one_of_its_session():
     assert python(code, str(TINY)).stdout == "[(1,)] [(10,)]\n"
 
 
+def test_a_process_ends_whose_session_has_rows_on_disk(tmp_path):
+    code = """
+        import os, sys
+        os.environ["TMPDIR"] = sys.argv[2]
+        import tq
+        session = tq.open(sys.argv[1], memory="64MB", threads=1)
+        rows = iter(session.sql("SELECT value, repeat('x', 200) AS text FROM generate_series(1, 400000) ORDER BY 0 - value"))
+        print(next(rows)[0], len(os.listdir(sys.argv[2])), flush=True)
+    """
+    done = python(code, str(TINY), str(tmp_path))
+    assert (done.stdout, done.returncode) == ("400000 1\n", 0), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_other_threads_run_while_a_question_does():
     code = """
         import sys, threading, tq

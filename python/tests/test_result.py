@@ -192,6 +192,15 @@ def test_an_answer_beyond_the_limit_is_an_error_and_the_session_goes_on():
         assert session.memory[0] < 1_000_000
 
 
+def test_a_trace_beyond_the_limit_is_an_error_of_both_kinds(tmp_path):
+    trace = tmp_path / "large.json"
+    event = '{"ph":"X","name":"n","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"text":"' + "x" * 400 + '"}}'
+    trace.write_text("[" + ",\n".join(event % number for number in range(100_000)) + "]")
+    with pytest.raises(tq.TraceError, match="not enough memory") as raised:
+        tq.open(trace, memory="16MB")
+    assert isinstance(raised.value, tq.LimitError) and isinstance(raised.value, MemoryError)
+
+
 def test_frames_equal_the_command_line(tmp_path):
     import subprocess
     import sys

@@ -12,7 +12,7 @@ Times are integers: ticks (nanoseconds, or picoseconds where a trace is that fin
 """
 
 from ._check import Check, CheckResult, check
-from ._errors import Error, LimitError, QueryError, TraceError, TraceNote, TraceWarning
+from ._errors import Error, LimitError, QueryError, TraceError, TraceLimitError, TraceNote, TraceWarning
 from ._result import Collected, Column, Result
 from ._session import Function, Listing, Page, Picture, SavedQuery, Session, from_frames, open
 from ._tq import __version__
@@ -33,6 +33,7 @@ __all__ = [
     "SavedQuery",
     "Session",
     "TraceError",
+    "TraceLimitError",
     "TraceNote",
     "TraceWarning",
     "__version__",

@@ -40,7 +40,11 @@ class QueryError(Error):
 
 
 class LimitError(QueryError, MemoryError):
-    """A question asked for more memory than the session may have; the session goes on."""
+    """Something asked for more memory than the session may have; a session that is open goes on."""
+
+
+class TraceLimitError(TraceError, LimitError):
+    """A trace could not be opened within the memory that the session may have."""
 
 
 class TraceWarning(UserWarning):

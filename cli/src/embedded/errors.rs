@@ -14,6 +14,8 @@ pub enum Kind {
     Query,
     /// It asked for more memory or time than it may have.
     Limit,
+    /// So did opening the traces.
+    TraceLimit,
     /// It was abandoned.
     Interrupted,
 }
@@ -66,7 +68,11 @@ impl Error {
 
     pub(super) fn of_problem(kind: Kind, problem: Problem) -> Error {
         Error {
-            kind: if problem.is_beyond_limit { Kind::Limit } else { kind },
+            kind: match (problem.is_beyond_limit, kind) {
+                (false, kind) => kind,
+                (true, Kind::Trace) => Kind::TraceLimit,
+                (true, _) => Kind::Limit,
+            },
             what: problem.message.trim_end().to_owned(),
             place: problem.place,
             excerpt: problem.excerpt.map(|excerpt| excerpt.lines().join("\n")),

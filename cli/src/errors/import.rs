@@ -60,7 +60,9 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
             Some(hint) => problem.hint(hint),
             None => problem,
         },
-        ImportError::Memory { .. } => problem.hint("give it more with `--memory 8GB`"),
+        ImportError::Memory { .. } => {
+            Problem { is_beyond_limit: true, ..problem.hint("give it more with `--memory 8GB`") }
+        }
         ImportError::Late { path, limit } => super::timeout::late_reading(path, *limit),
         ImportError::TooLong { .. } => {
             problem.hint("if records really are that long, raise the limit, e.g. `--max-value 1GB`: a record may be four times as long")

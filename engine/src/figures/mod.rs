@@ -29,6 +29,11 @@ static SCHEMAS: [(&str, &[ViewSpec]); 6] = [
 
 const RUN: (&str, &str) = ("run", "The recording.");
 
+/// The names of the schemas.
+pub(crate) fn schemas() -> impl Iterator<Item = &'static str> {
+    SCHEMAS.iter().map(|(schema, _)| *schema)
+}
+
 /// Every view with the name by which it is asked, as `hta.ranks`.
 pub fn views() -> impl Iterator<Item = (String, &'static ViewSpec)> {
     SCHEMAS.iter().flat_map(|(schema, views)| views.iter().map(move |view| (format!("{schema}.{}", view.name), view)))

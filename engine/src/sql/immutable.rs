@@ -9,11 +9,17 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, WriteOp, lit};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins, visit_expressions,
+    Expr, FromTable, ObjectName, ObjectType, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+    visit_expressions,
 };
 
 use crate::sql::diagnostic::error_at;
 use crate::tables::{Table, VIEWS};
+use crate::{figures, perfetto};
+
+/// The schema of the tables, and that of their documentation.
+const MAIN: &str = "main";
+const DOCS: &str = "docs";
 
 /// Refuses a statement that changes a table or view which every session has, or another one by a subquery.
 pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
@@ -24,6 +30,10 @@ pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
             format!("`{table}` is what was read from the trace and cannot be changed"),
             &format!("make a table of your own: `CREATE TABLE mine AS SELECT * FROM {table}`"),
         ));
+    }
+    if let Some((name, schema)) = in_built_in_schema(statement) {
+        let hint = "make a schema of your own: `CREATE SCHEMA mine`";
+        return Err(error_at(name.span(), format!("the schema `{schema}` is the same in every session"), hint));
     }
     let word = match statement {
         Statement::Update(_) => "UPDATE",
@@ -83,12 +93,37 @@ fn named(table: &TableWithJoins) -> impl Iterator<Item = &ObjectName> {
     .into_iter()
 }
 
+/// The name by which a statement drops a schema that every session has, or makes or drops something in one of views, with that schema.
+fn in_built_in_schema(statement: &Statement) -> Option<(&ObjectName, String)> {
+    let of_views =
+        |schema: &str| schema == DOCS || schema == perfetto::SCHEMA || figures::schemas().any(|name| name == schema);
+    let within = |name| match parts(name).as_slice() {
+        [.., Some(schema), _] if of_views(schema) => Some((name, schema.clone())),
+        _ => None,
+    };
+    match statement {
+        Statement::Drop { object_type: ObjectType::Schema, names, .. } => names.iter().find_map(|name| {
+            let schema = parts(name).pop().flatten()?;
+            (schema == MAIN || of_views(&schema)).then_some((name, schema))
+        }),
+        Statement::Drop { names, .. } => names.iter().find_map(within),
+        Statement::CreateTable(create) => within(&create.name),
+        Statement::CreateView(create) => within(&create.name),
+        _ => None,
+    }
+}
+
+/// The parts of a name in small letters, as far as they are plain names.
+fn parts(name: &ObjectName) -> Vec<Option<String>> {
+    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
+}
+
 /// The name of a table or view of every session: `tasks` or `main.tasks`.
 fn of_the_trace(name: &ObjectName) -> Option<&'static str> {
-    let parts: Vec<_> = name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect();
+    let parts = parts(name);
     let table = match parts.as_slice() {
         [Some(table)] => table,
-        [.., Some(schema), Some(table)] if schema == "main" => table,
+        [.., Some(schema), Some(table)] if schema == MAIN => table,
         _ => return None,
     };
     Table::ALL.into_iter().map(Table::name).chain(VIEWS.iter().map(|view| view.name)).find(|name| name == table)

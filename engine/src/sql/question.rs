@@ -151,6 +151,8 @@ fn name_of(node: &LogicalPlan) -> String {
 /// Settings that nobody may change by SQL, with what to do instead.
 const FIXED: &[(&str, &str)] = &[
     ("datafusion.runtime.", "`--memory 8GB` gives a session its memory; at the prompt, `\\set memory 8GB`"),
+    ("datafusion.catalog.default_catalog", "a table of another catalog has its name before it"),
+    ("datafusion.catalog.default_schema", "a table of another schema has its name before it, as `mine.times`"),
     ("datafusion.sql_parser.dialect", "every statement is read in the dialect of tq (docs/sql.md)"),
     ("datafusion.sql_parser.recursion_limit", "the depth of statements is limited by tq itself"),
     ("datafusion.sql_parser.collect_spans", "without places, errors could not show where something is wrong"),

@@ -518,6 +518,20 @@ fn errors_of_the_rest_of_sql() {
             "make a table of your own: `CREATE TABLE mine AS SELECT * FROM tasks`",
         );
     }
+    for (change, at, schema) in [
+        ("DROP SCHEMA main CASCADE", "main", "main"),
+        ("DROP SCHEMA IF EXISTS tq.Perfetto", "tq.Perfetto", "perfetto"),
+        ("DROP VIEW hta.events", "hta.events", "hta"),
+        ("CREATE OR REPLACE VIEW docs.tables AS SELECT 1", "docs.tables", "docs"),
+        ("CREATE TABLE perfetto.mine AS SELECT 1", "perfetto.mine", "perfetto"),
+    ] {
+        check_error(
+            change,
+            &format!("the schema `{schema}` is the same in every session"),
+            at,
+            "make a schema of your own: `CREATE SCHEMA mine`",
+        );
+    }
     check_error("SELECT coutn(task) FROM tasks", "no function `coutn`", "coutn", "did you mean `count`?");
     check_error(
         "SELECT critical_path(task) FROM tasks",

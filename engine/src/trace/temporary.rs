@@ -29,7 +29,13 @@ const LOCK: &str = "lock";
 const YOUNG: Duration = Duration::from_secs(3600);
 
 /// What is to be removed when the process ends.
-static PRESENT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static PRESENT: Mutex<Present> = Mutex::new(Present { paths: Vec::new(), is_over: false });
+
+struct Present {
+    paths: Vec<PathBuf>,
+    /// Whether all was removed, for good.
+    is_over: bool,
+}
 
 /// A folder for temporary files; dropping it removes it.
 #[derive(Debug)]
@@ -81,7 +87,14 @@ pub struct Registered(PathBuf);
 impl Registered {
     /// Registers a path: from now on it is removed if a signal ends the process.
     pub fn new(path: &Path) -> Registered {
-        present().push(path.to_owned());
+        let mut present = present();
+        if present.is_over {
+            drop(present);
+            loop {
+                std::thread::park();
+            }
+        }
+        present.paths.push(path.to_owned());
         Registered(path.to_owned())
     }
 }
@@ -89,8 +102,8 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut present = present();
-        if let Some(place) = present.iter().position(|path| *path == self.0) {
-            present.swap_remove(place);
+        if let Some(place) = present.paths.iter().position(|path| *path == self.0) {
+            present.paths.swap_remove(place);
         }
     }
 }
@@ -149,13 +162,14 @@ impl SpillFile for Spilled {
 }
 
 /// Removes everything temporary, before the process exits without unwinding. A thread that tries to create something
-/// temporary from now on waits forever: the process is about to end.
+/// temporary from now on waits forever: the process is about to end. What is dropped from now on is not waited for.
 pub fn remove_all() {
     /// How often a folder is tried.
     const REMOVALS: usize = 100;
 
     let mut present = present();
-    for path in present.drain(..) {
+    present.is_over = true;
+    for path in present.paths.drain(..) {
         // Sorts on other threads may still begin files in it. What cannot be removed is left; there is no way to report it.
         for _ in 0..REMOVALS {
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -164,7 +178,6 @@ pub fn remove_all() {
             }
         }
     }
-    std::mem::forget(present);
 }
 
 /// Removes the folders of processes that were killed.
@@ -189,7 +202,7 @@ fn is_abandoned(folder: &Path) -> bool {
     }
 }
 
-fn present() -> MutexGuard<'static, Vec<PathBuf>> {
+fn present() -> MutexGuard<'static, Present> {
     PRESENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -220,12 +233,12 @@ mod tests {
         let [folder, same] = files
             .each_ref()
             .map(|file| file.path().and_then(Path::parent).and_then(Path::parent).expect("two folders").to_owned());
-        assert!(folder == same && present().contains(&folder));
+        assert!(folder == same && present().paths.contains(&folder));
         drop(spills);
         let mut writer = files[1].open_writer().expect("the file is there");
         std::io::Write::write_all(&mut writer, b"rows").expect("there is room");
         drop((writer, files));
-        assert!(!folder.exists() && !present().contains(&folder));
+        assert!(!folder.exists() && !present().paths.contains(&folder));
     }
 
     #[test]
@@ -233,8 +246,8 @@ mod tests {
         let folder = TemporaryFolder::new().expect("a folder");
         let file = folder.file("copy");
         fs::write(&file, "x").expect("a file");
-        assert!(present().iter().any(|path| file.starts_with(path)));
+        assert!(present().paths.iter().any(|path| file.starts_with(path)));
         drop(folder);
-        assert!(!file.exists() && !present().iter().any(|path| file.starts_with(path)));
+        assert!(!file.exists() && !present().paths.iter().any(|path| file.starts_with(path)));
     }
 }
