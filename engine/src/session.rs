@@ -460,6 +460,9 @@ fn views_of(opened: &Opened) -> Vec<(&'static str, String)> {
     VIEWS.iter().map(|view| (view.name, query(view))).collect()
 }
 
+/// The schema of what tables and functions mean.
+pub(crate) const DOCS: &str = "docs";
+
 /// So many rows tell whether nearly each is a group of its own, which makes it futile to group those of a partition by
 /// themselves first. With DataFusion's 100 000, most tables are read before anyone knows.
 const ROWS_OF_PROBE: usize = 2 * ROWS_PER_BATCH;
@@ -853,6 +856,6 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
     for (name, batch) in [("tables", tables), ("columns", columns), ("findings", findings), ("settings", settings)] {
         schema.register_table(name.to_owned(), Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))?;
     }
-    catalog.register_schema("docs", Arc::new(schema))?;
+    catalog.register_schema(DOCS, Arc::new(schema))?;
     Ok(())
 }

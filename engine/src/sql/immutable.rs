@@ -13,13 +13,13 @@ use datafusion::sql::sqlparser::ast::{
     visit_expressions,
 };
 
+use crate::session::DOCS;
 use crate::sql::diagnostic::error_at;
 use crate::tables::{Table, VIEWS};
 use crate::{figures, perfetto};
 
-/// The schema of the tables, and that of their documentation.
+/// The schema of the tables.
 const MAIN: &str = "main";
-const DOCS: &str = "docs";
 
 /// Refuses a statement that changes a table or view which every session has, or another one by a subquery.
 pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {

@@ -105,7 +105,7 @@ pub(crate) fn look_for_idle(tasks: &RecordBatch, idle: &mut bool, working: &mut 
         columns[column].key(row).map(|key| columns[column].values().as_string::<i32>().value(key))
     };
     // Which keys of roles and kinds may be of tasks that run nothing: rows of others are not looked at by their words.
-    let may_idle = |column: usize, words: &[&str]| -> Vec<bool> {
+    let are_among = |column: usize, words: &[&str]| -> Vec<bool> {
         columns[column]
             .values()
             .as_string::<i32>()
@@ -113,7 +113,7 @@ pub(crate) fn look_for_idle(tasks: &RecordBatch, idle: &mut bool, working: &mut 
             .map(|word| word.is_some_and(|word| words.contains(&word)))
             .collect()
     };
-    let (roles, kinds) = (may_idle(0, &["wait"]), may_idle(1, &["user_annotation", "gpu_user_annotation"]));
+    let (roles, kinds) = (are_among(0, &["wait"]), are_among(1, &["user_annotation", "gpu_user_annotation"]));
     if !roles.contains(&true) && !kinds.contains(&true) {
         *working |= tasks.num_rows() > 0;
         return;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, StringArray, StringBuilder};
-use datafusion::arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::event;
 use crate::error::ImportError;
@@ -57,7 +57,7 @@ impl Tasks {
 }
 
 /// Optional texts, row by row; no text is empty.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Texts(StringBuilder);
 
 impl Texts {
@@ -149,9 +149,10 @@ impl TextColumn {
         let text = spill.read(stretch, 0, bytes)?;
         let ends = spill.read(stretch, bytes as u64, rows * END_BYTES)?;
         let offsets: Vec<i32> = std::iter::once(0).chain(ends_of(&ends)).collect();
-        let known = offsets.windows(2).map(|pair| pair[0] < pair[1]).collect();
+        let known: NullBuffer = offsets.windows(2).map(|pair| pair[0] < pair[1]).collect();
+        let known = Some(known).filter(|known| known.null_count() > 0);
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        StringArray::try_new(offsets, Buffer::from_vec(text), Some(known)).map_err(|error| spill.damaged(error))
+        StringArray::try_new(offsets, Buffer::from_vec(text), known).map_err(|error| spill.damaged(error))
     }
 }
 

@@ -23,6 +23,7 @@
 //! | 1.11 to 1.13 | `async_cpu_to_gpu`, `async_gpu` | 123 |
 //! | 2.0 and later | `ac2g`, `ac2g` | 123 |
 
+use std::cell::Cell;
 use std::iter::Peekable;
 
 use hashbrown::HashSet;
@@ -148,7 +149,8 @@ pub(super) fn links(
     let launch_flows = LaunchFlows::of(&recording.texts, !launches.are_none());
     // Without such flows nothing is looked up.
     let known = if launch_flows.are_any() { Some(launches.known(&recording.room)?) } else { None };
-    let is_launched = |id: i64| known.as_ref().is_some_and(|(ids, _)| ids.contains(&id));
+    let last = Cell::new(0);
+    let is_launched = |id: i64| known.as_ref().is_some_and(|(ids, _)| has_near(ids, id, &last));
     let (points, mut said) = points(recording, nesting, |flow| {
         launch_flows.have(flow.category, flow.name) && matches!(flow.id, FlowId::Number(id) if is_launched(id))
     })?;
@@ -219,6 +221,17 @@ fn next_identity(points: &mut Peekable<Sorted<Point>>, of_one: &mut Vec<Point>) 
     Ok(true)
 }
 
+/// Whether a number is among some that ascend. Most are asked for in their order: at the place of the last one, or behind it.
+fn has_near(ids: &[i64], id: i64, last: &Cell<usize>) -> bool {
+    if ids[last.get().min(ids.len())..].iter().take(2).any(|near| *near == id) {
+        last.set(last.get() + usize::from(ids[last.get()] != id));
+        return true;
+    }
+    let found = ids.binary_search(&id);
+    last.set(found.unwrap_or(last.get()));
+    found.is_ok()
+}
+
 /// The ends of all arrows but those that are `known`, and how many these are.
 fn points(
     recording: &Recording,
@@ -228,24 +241,23 @@ fn points(
     let base = recording.base;
     let flows = &recording.lists.flows;
     let mut asked = Sorter::new(&recording.room);
-    let memory = recording.room.hold();
-    recording.room.resize(&memory, flows.len())?;
-    let mut known = Vec::with_capacity(flows.len());
+    let (mut known, mut left) = (0, 0);
     for (number, flow) in (0..).zip(flows.iter()) {
         let flow = flow?;
         // Kineto says most of its links twice: nobody looks for the tasks of these.
-        known.push(is_known(&flow));
-        if known.last() == Some(&false) {
-            let is_next = flow.phase == b'f' && !flow.encloses;
-            asked.push(Asked { lane: flow.lane, time: flow.time.saturating_add(base), number, is_next })?;
+        if is_known(&flow) {
+            known += 1;
+            continue;
         }
+        left = number + 1;
+        let is_next = flow.phase == b'f' && !flow.encloses;
+        asked.push(Asked { lane: flow.lane, time: flow.time.saturating_add(base), number, is_next })?;
     }
-    let is_any_left = !asked.is_empty();
     let mut found = nesting.find(recording, asked)?.sorted()?.peekable();
     let mut points = Sorter::new(&recording.room);
-    for (number, flow) in (0..).zip(flows.iter().take(if is_any_left { flows.len() } else { 0 })) {
+    for (number, flow) in (0..left).zip(flows.iter()) {
         let flow = flow?;
-        if known[number as usize] {
+        if is_known(&flow) {
             continue;
         }
         let time = flow.time.saturating_add(base);
@@ -275,7 +287,6 @@ fn points(
         let (time, sequence) = (bind.time.saturating_add(base), u64::from(bind.row));
         points.push(Point { identity, time, sequence, number, role, task: Some(bind.row), told: NO_WORD })?;
     }
-    let known = known.iter().filter(|known| **known).count() as u64;
     Ok((points, known))
 }
 
@@ -345,6 +356,15 @@ mod tests {
             Ok::<(), ImportError>(())
         });
         (links, unbound.unwrap())
+    }
+
+    #[test]
+    fn numbers_are_found_in_any_order() {
+        let (ids, last) = ([2, 3, 7, 9], Cell::new(0));
+        for id in [2, 2, 3, 3, 7, 9, 9, 10, 2, 9, 4, 3, 7, 1, i64::MAX, 9, 2] {
+            assert_eq!(has_near(&ids, id, &last), ids.contains(&id), "{id}");
+        }
+        assert!(!has_near(&[], 1, &last));
     }
 
     #[test]

@@ -589,15 +589,16 @@ impl Launches {
         });
     }
 
-    /// The correlations that link something, with what they hold.
-    pub(super) fn known(&self, room: &Room) -> Result<(HashSet<i64>, MemoryReservation), ImportError> {
+    /// The correlations that link something, ascending, with what they hold.
+    pub(super) fn known(&self, room: &Room) -> Result<(Vec<i64>, MemoryReservation), ImportError> {
         let memory = room.hold();
-        // A table is at most seven eighths full, and grows by doubling.
-        room.resize(&memory, 3 * self.launched.len() * size_of::<i64>())?;
-        let mut ids = HashSet::with_capacity(self.launched.len());
+        room.resize(&memory, self.launched.len() * size_of::<i64>())?;
+        let mut ids = Vec::with_capacity(self.launched.len());
         for launched in self.launched.iter() {
-            ids.insert(launched?.id);
+            ids.push(launched?.id);
         }
+        ids.sort_unstable();
+        ids.dedup();
         Ok((ids, memory))
     }
 

@@ -26,7 +26,7 @@
 //! Life of the data: [`region`] walks the [`container`] and cuts the events into blocks; [`block`] (any thread) turns text
 //! into records with [`lex`], [`event`], [`time`] and [`phases`]; [`mod@file`] (one thread, file order) renumbers words and
 //! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables. Cost: [`lex`] reads each byte
-//! once, only arguments are copied, once, and no tree of values is built.
+//! once, only arguments are copied (those on several lines once more, without their blanks), and no tree of values is built.
 //!
 //! Known to be wrong in files found in the wild: see [`repair`] (strings and numbers), [`time`] (doubles), [`damage`]
 //! (unescaped quotes), [`nest`] (overlaps), [`kineto`] (flows without a start).
