@@ -47,7 +47,7 @@ use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
 use crate::store::{self, Beside, Segment, StoredTable};
 use crate::tables::{
-    ColumnType, OF_PROGRAM, OF_WORKING, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table, VIEWS,
+    ColumnType, DOCS, OF_PROGRAM, OF_WORKING, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table, VIEWS,
     ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, tasks_in_slice,
 };
 use crate::trace::findings::{Finding, GROUPS};
@@ -459,9 +459,6 @@ fn views_of(opened: &Opened) -> Vec<(&'static str, String)> {
     };
     VIEWS.iter().map(|view| (view.name, query(view))).collect()
 }
-
-/// The schema of what tables and functions mean.
-pub(crate) const DOCS: &str = "docs";
 
 /// So many rows tell whether nearly each is a group of its own, which makes it futile to group those of a partition by
 /// themselves first. With DataFusion's 100 000, most tables are read before anyone knows.

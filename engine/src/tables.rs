@@ -389,6 +389,9 @@ static IMPORT_STATS: TableSpec = TableSpec {
 /// Every table, in the order of [`Table::ALL`].
 pub static TABLES: [&TableSpec; 8] = [&RUNS, &LOCATIONS, &TASKS, &LINKS, &MESSAGES, &COUNTERS, &EVENTS, &IMPORT_STATS];
 
+/// The schema of what tables and functions mean.
+pub(crate) const DOCS: &str = "docs";
+
 /// The role of what a recorder writes about itself: not work of the recorded program.
 pub const PROFILER: &str = "profiler";
 

@@ -13,9 +13,8 @@ use datafusion::sql::sqlparser::ast::{
     visit_expressions,
 };
 
-use crate::session::DOCS;
 use crate::sql::diagnostic::error_at;
-use crate::tables::{Table, VIEWS};
+use crate::tables::{DOCS, Table, VIEWS};
 use crate::{figures, perfetto};
 
 /// The schema of the tables.
