@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tq_cli::embedded;
@@ -30,8 +30,13 @@ pub(crate) struct Reading {
     shown: Shown,
 }
 
-fn words(dictionaries: bool) -> Words {
-    if dictionaries { Words::Dictionaries } else { Words::Views }
+fn words_of(words: &str) -> PyResult<Words> {
+    match words {
+        "views" => Ok(Words::Views),
+        "dictionaries" => Ok(Words::Dictionaries),
+        "texts" => Ok(Words::Texts),
+        _ => Err(PyValueError::new_err(format!("`words` is 'views', 'dictionaries' or 'texts', not '{words}'"))),
+    }
 }
 
 #[pymethods]
@@ -49,17 +54,16 @@ impl Question {
     }
 
     /// Runs it.
-    #[pyo3(signature = (dictionaries = false))]
-    fn read(&self, py: Python<'_>, dictionaries: bool) -> PyResult<Reading> {
-        let reading = wait_for(py, self.question.read(words(dictionaries)))?;
+    fn read(&self, py: Python<'_>) -> PyResult<Reading> {
+        let reading = wait_for(py, self.question.read(Words::Views))?;
         let schema = Arc::clone(reading.schema());
         Ok(Reading { schema, reading: Mutex::new(Some(reading)), shown: self.shown })
     }
 
     /// Runs it and keeps the rows, `limit` at most.
-    #[pyo3(signature = (dictionaries = false, limit = None))]
-    fn collect(&self, py: Python<'_>, dictionaries: bool, limit: Option<usize>) -> PyResult<Kept> {
-        let reading = wait_for(py, self.question.read(words(dictionaries)))?;
+    #[pyo3(signature = (words = "views", limit = None))]
+    fn collect(&self, py: Python<'_>, words: &str, limit: Option<usize>) -> PyResult<Kept> {
+        let reading = wait_for(py, self.question.read(words_of(words)?))?;
         let schema = Arc::clone(reading.schema());
         let mut reading = Some(reading);
         let (mut batches, mut rows, mut memory) = (Vec::new(), 0, None);

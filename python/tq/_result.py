@@ -61,10 +61,10 @@ class Result:
         """The rows by Arrow's PyCapsule interface."""
         return self._question.__arrow_c_stream__(requested_schema)
 
-    def _kept(self, dictionaries: bool = False, limit: Optional[int] = None) -> _tq.Kept:
+    def _kept(self, words: Literal["views", "dictionaries", "texts"] = "views", limit: Optional[int] = None) -> _tq.Kept:
         if isinstance(self._question, _tq.Kept):
             return self._question
-        return self._question.collect(dictionaries, limit)
+        return self._question.collect(words, limit)
 
     def collect(self) -> Collected:
         """Runs the question and keeps the rows, in memory of the session. `LimitError` where there is none left."""
@@ -104,7 +104,7 @@ class Result:
             raise ValueError(f"`times` is 'ticks' or 'timedelta', not {times!r}")
         if words not in ("str", "category"):
             raise ValueError(f"`words` is 'str' or 'category', not {words!r}")
-        return _frames.frame(self._kept(dictionaries=words == "category"), times, words)
+        return _frames.frame(self._kept("dictionaries" if words == "category" else "texts"), times, words)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows as tuples of Python's values. Needs no other package."""

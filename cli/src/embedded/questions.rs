@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, LargeStringBuilder, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ParamValues;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -39,6 +39,8 @@ pub enum Words {
     Views,
     /// As dictionaries, which may differ from batch to batch.
     Dictionaries,
+    /// As texts of their own, for whoever would copy the views at once.
+    Texts,
 }
 
 /// A statement that was planned, whose rows can be read any number of times.
@@ -296,7 +298,8 @@ fn outgoing(schema: &Schema, tick: &str, words: Words) -> SchemaRef {
             metadata.insert(TICK.to_owned(), tick.to_owned());
         }
         let data_type = match words {
-            Words::Views => with_views(field.data_type()),
+            Words::Views => with_words(field.data_type(), &DataType::Utf8View),
+            Words::Texts => with_words(field.data_type(), &DataType::LargeUtf8),
             Words::Dictionaries => field.data_type().clone(),
         };
         Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata)
@@ -304,11 +307,13 @@ fn outgoing(schema: &Schema, tick: &str, words: Words) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<Field>>()))
 }
 
-fn with_views(data_type: &DataType) -> DataType {
-    let within = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(with_views(field.data_type())));
+/// The type with texts of another type for dictionaries of texts.
+fn with_words(data_type: &DataType, text: &DataType) -> DataType {
+    let within =
+        |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(with_words(field.data_type(), text)));
     match data_type {
         DataType::Dictionary(_, values) => match values.as_ref() {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8View,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text.clone(),
             other => other.clone(),
         },
         DataType::List(field) => DataType::List(within(field)),
@@ -322,9 +327,19 @@ fn converted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     let columns: Result<Vec<ArrayRef>, ArrowError> = (batch.columns().iter().zip(schema.fields()))
         .map(|(column, field)| match column.data_type() == field.data_type() {
             true => Ok(Arc::clone(column)),
-            false => cast(column, field.data_type()),
+            false => copied_words(column, field.data_type()).map_or_else(|| cast(column, field.data_type()), Ok),
         })
         .collect();
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns?, &options)
+}
+
+/// The texts of a dictionary as texts of their own. A cast would copy the dictionary first, with each batch anew.
+fn copied_words(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    let words = column.as_dictionary_opt::<Int32Type>().filter(|words| words.values().null_count() == 0)?;
+    let words = words.downcast_dict::<StringArray>().filter(|_| *to == DataType::LargeUtf8)?;
+    let bytes = words.into_iter().flatten().map(str::len).sum();
+    let mut texts = LargeStringBuilder::with_capacity(words.len(), bytes);
+    texts.extend(words);
+    Some(Arc::new(texts.finish()))
 }

@@ -41,7 +41,7 @@ pub use findings::{Finding, Severity, Stage};
 pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub(crate) use nesting::{NestingOnDisk, Overlap, Standing};
-pub(crate) use records::{Column, Kept, List, Plain, Record, Room, Sorted, Sorter, each, record};
+pub(crate) use records::{Column, Kept, List, Plain, Record, Room, Sorted, Sorter, record};
 pub use rows::Rows;
 pub use run::{NamedRun, Run, RunInfo};
 pub(crate) use run::{ReadFile, RowsElsewhere};

@@ -450,7 +450,7 @@ impl<T: Record + Clone> List<T> {
 }
 
 /// The records of a chunk, or why there are none.
-pub(crate) fn each<T>(chunk: Result<Vec<T>, ImportError>) -> impl Iterator<Item = Result<T, ImportError>> {
+fn each<T>(chunk: Result<Vec<T>, ImportError>) -> impl Iterator<Item = Result<T, ImportError>> {
     let (records, error) = match chunk {
         Ok(records) => (records, None),
         Err(error) => (Vec::new(), Some(error)),

@@ -19,7 +19,7 @@ use super::lanes::{LaneKind, Lanes};
 use super::nest::{NONE, Nesting, Places};
 use super::round_trip::{self, TQ_TASKS};
 use super::slices::{Closed, Patch};
-use super::{asyncs, flows, header, kineto, recorder, slices};
+use super::{asyncs, flows, header, kineto, launches, recorder, slices, syncs};
 use crate::cells::Cells;
 use crate::cells::kind::Word;
 use crate::error::ImportError;
@@ -178,7 +178,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds, threads: 
     }
     launches.count_ambiguous(recording);
     if infers {
-        kineto::sync_links(recording, &launches, shared, &mut links)?;
+        syncs::links(recording, &launches, shared, &mut links)?;
     }
     flows::links(recording, &nesting, &launches, &mut links)?;
     let places = nesting.places;
@@ -194,12 +194,12 @@ fn links_of_launches(
     kinds: &Kinds,
     lanes: &Lanes,
     infers: bool,
-) -> Result<(kineto::Launches, List<Link>), ImportError> {
-    let launches = kineto::Launches::of(recording, kinds, lanes)?;
+) -> Result<(launches::Launches, List<Link>), ImportError> {
+    let launches = launches::Launches::of(recording, kinds, lanes)?;
     let mut links = List::new(&recording.room);
     if infers {
         launches.links(&mut links)?;
-        kineto::operator_links(recording, kinds, &launches, lanes, &mut links)?;
+        launches::operator_links(recording, kinds, &launches, lanes, &mut links)?;
     }
     Ok((launches, links))
 }

@@ -43,6 +43,7 @@ mod flows;
 mod header;
 mod kineto;
 mod lanes;
+mod launches;
 mod lex;
 mod lists;
 mod nest;
@@ -54,6 +55,7 @@ mod region;
 mod repair;
 mod round_trip;
 mod slices;
+mod syncs;
 #[cfg(test)]
 mod tests;
 mod time;
