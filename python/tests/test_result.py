@@ -101,6 +101,21 @@ def test_words_are_views_or_one_dictionary(tiny):
     assert frame.dtypes.iloc[0] == "category" and frame.iloc[:, 0].astype(object).tolist() == [row[0] for row in many]
 
 
+def test_words_of_frames_are_those_of_rows(tiny):
+    result = tiny.sql(
+        "SELECT name, NULLIF(name, (SELECT min(name) FROM tasks)) AS some, name || location AS made, [name, NULL] AS list FROM tasks"
+    )
+    frame = result.df()
+    rows = [
+        (name, None if pandas.isna(some) else some, made, list(words))
+        for name, some, made, words in frame.itertuples(index=False, name=None)
+    ]
+    assert rows == result.fetchall()
+    assert any(row[1] is None for row in rows) and any(row[1] is not None for row in rows)
+    words = ["name", "some", "made"]
+    assert result.collect().df()[words].equals(frame[words])
+
+
 def test_whole_numbers_with_nulls_stay_whole(tiny):
     frame = tiny.sql("SELECT * FROM (VALUES (9007199254740993, 1), (NULL, 2)) AS t(a, b)").df()
     assert list(frame.columns) == ["a", "b"] and str(frame.dtypes["a"]) == "Int64" and str(frame.dtypes["b"]) == "int64"

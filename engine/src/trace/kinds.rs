@@ -118,9 +118,8 @@ pub(crate) fn look_for_idle(tasks: &RecordBatch, idle: &mut bool, working: &mut 
         *working |= tasks.num_rows() > 0;
         return;
     }
-    for row in 0..tasks.num_rows() {
-        let may_idle =
-            columns[0].key(row).is_some_and(|key| roles[key]) || columns[1].key(row).is_some_and(|key| kinds[key]);
+    for (row, (role, kind)) in columns[0].keys().iter().zip(columns[1].keys()).enumerate() {
+        let may_idle = role.is_some_and(|key| roles[key as usize]) || kind.is_some_and(|key| kinds[key as usize]);
         match may_idle && runs_nothing(word(0, row), word(1, row), word(2, row)) {
             true => *idle = true,
             false => *working = true,

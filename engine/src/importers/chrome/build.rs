@@ -21,10 +21,9 @@ use super::round_trip::{self, TQ_TASKS};
 use super::slices::{Closed, Patch};
 use super::{asyncs, flows, header, kineto, launches, recorder, slices, syncs};
 use crate::cells::Cells;
-use crate::cells::kind::Word;
 use crate::error::ImportError;
-use crate::tables::{self, PROFILER, Place, Table};
-use crate::trace::{List, RunBuilder, Sorted, findings, side_by_side};
+use crate::tables::{self, PROFILER, Table};
+use crate::trace::{List, RunBuilder, Sorted, Words, findings, side_by_side};
 
 /// Fills the tables of a run from the recordings of its files.
 pub(super) fn build(
@@ -85,16 +84,43 @@ pub(super) fn build(
         builder.word(tables::Tasks::location, &lane.location);
     }
     let origin = origin.unwrap_or(0);
-    for (joined, mut recording) in built {
+    for (mut joined, mut recording) in built {
         let first = builder.rows(Table::Tasks) as i64;
         builder.stats.absorb(std::mem::take(&mut recording.stats));
-        links(&joined.links, &recording, first, builder)?;
         samples(&recording, &shared, origin, first, builder)?;
         marks(&recording, &shared, origin, first, builder)?;
-        tasks(recording, joined, origin, first, &roles, builder)?;
+        let mut labels = Labels::of(builder);
+        let links_wait = threads > 1 && joined.links.len() <= LINKS_THAT_WAIT && !recording.is_large();
+        let links = std::mem::replace(&mut joined.links, List::new(&recording.room));
+        if links_wait {
+            let pieces = std::mem::take(&mut recording.pieces);
+            let mut waiting = Vec::new();
+            let (of_links, of_tasks) = side_by_side(
+                threads,
+                || {
+                    each_links(&links, &recording, first, &mut labels, |rows| {
+                        waiting.push(rows);
+                        Ok(())
+                    })
+                },
+                || tasks(pieces, &recording, joined, origin, first, &roles, builder),
+            );
+            of_links.and(of_tasks)?;
+            labels.give_back(builder);
+            waiting.into_iter().try_for_each(|rows| builder.append_derived(rows))?;
+        } else {
+            each_links(&links, &recording, first, &mut labels, |rows| builder.append_derived(rows))?;
+            drop(links);
+            labels.give_back(builder);
+            let pieces = std::mem::take(&mut recording.pieces);
+            tasks(pieces, &recording, joined, origin, first, &roles, builder)?;
+        }
     }
     Ok(())
 }
+
+/// So many links may wait in memory, unaccounted for, while the tasks become tables.
+const LINKS_THAT_WAIT: usize = 1 << 20;
 
 /// Takes what `tq` wrote of tasks by their numbers, where the file still holds all of them; else it forgets all such numbers.
 fn believe(of_tasks: &[String], recording: &mut Recording) {
@@ -294,17 +320,21 @@ fn holding_lanes<'r>(
     Ok(holds)
 }
 
-fn links(links: &List<Link>, recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
+/// Hands out links as rows of a table.
+fn each_links(
+    links: &List<Link>,
+    recording: &Recording,
+    first: i64,
+    Labels { kinds, names }: &mut Labels,
+    mut take: impl FnMut(tables::Links) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
     let args = |link: &Link| (link.args != Label::None).then(|| link.args.text(recording));
-    let (mut kinds, mut names) = (Labels::of(tables::Links::kind), Labels::of(tables::Links::name));
     for links in links.chunks() {
         let links = links?;
-        let kind: Vec<i32> = links.iter().map(|link| kinds.key(link.kind, recording, builder)).collect();
-        let name: Vec<Option<i32>> = links
-            .iter()
-            .map(|link| (link.name != Label::Null).then(|| names.key(link.name, recording, builder)))
-            .collect();
-        builder.append_derived(tables::Links {
+        let kind: Vec<i32> = links.iter().map(|link| kinds.key(link.kind, recording)).collect();
+        let name: Vec<Option<i32>> =
+            links.iter().map(|link| (link.name != Label::Null).then(|| names.key(link.name, recording))).collect();
+        take(tables::Links {
             source: links.iter().map(|link| first + i64::from(link.source)).collect(),
             target: links.iter().map(|link| first + i64::from(link.target)).collect(),
             kind: kind.into(),
@@ -315,23 +345,42 @@ fn links(links: &List<Link>, recording: &Recording, first: i64, builder: &mut Ru
     Ok(())
 }
 
-/// The keys of the labels of links in a column: links come in long runs of one label.
+/// The words about links, while they are looked for.
 struct Labels {
-    column: Place<Word>,
+    kinds: Keys,
+    names: Keys,
+}
+
+impl Labels {
+    /// Takes the words of a builder.
+    fn of(builder: &mut RunBuilder) -> Labels {
+        let mut keys = |column| Keys::of(std::mem::take(builder.words(column)));
+        Labels { kinds: keys(tables::Links::kind), names: keys(tables::Links::name) }
+    }
+
+    fn give_back(self, builder: &mut RunBuilder) {
+        *builder.words(tables::Links::kind) = self.kinds.words;
+        *builder.words(tables::Links::name) = self.names.words;
+    }
+}
+
+/// The keys of the labels of links in a column: links come in long runs of one label.
+struct Keys {
+    words: Words,
     last: Option<(Label, i32)>,
     known: HashMap<Label, i32>,
 }
 
-impl Labels {
-    fn of(column: Place<Word>) -> Labels {
-        Labels { column, last: None, known: HashMap::new() }
+impl Keys {
+    fn of(words: Words) -> Keys {
+        Keys { words, last: None, known: HashMap::new() }
     }
 
-    fn key(&mut self, label: Label, recording: &Recording, builder: &mut RunBuilder) -> i32 {
+    fn key(&mut self, label: Label, recording: &Recording) -> i32 {
         match self.last {
             Some((last, key)) if last == label => key,
             _ => {
-                let key = || builder.word(self.column, label.text(recording));
+                let key = || self.words.intern(label.text(recording));
                 let key = *self.known.entry(label).or_insert_with(key);
                 self.last = Some((label, key));
                 key
@@ -415,7 +464,8 @@ fn marks(
 }
 
 fn tasks(
-    mut recording: Recording,
+    pieces: Vec<Piece>,
+    recording: &Recording,
     joined: Joined,
     origin: i64,
     first: i64,
@@ -425,7 +475,7 @@ fn tasks(
     let Joined { mut places, parents, patches, own: of_recorder, .. } = joined;
     let (mut declared, mut patches) = (parents.peekable(), patches.peekable());
     let mut of_recorder = of_recorder.as_slice();
-    for piece in std::mem::take(&mut recording.pieces) {
+    for piece in pieces {
         recording.release(piece.memory());
         let range = piece.rows();
         let (from, rows) = (range.start, range.len());
@@ -437,9 +487,7 @@ fn tasks(
         of_recorder = later;
         let finished = shift(&mut starts, &mut finishes, origin);
         let role = match recording.origin.written.is_ours() {
-            true => {
-                roles.told(rows, told_roles.iter().map(|(row, role)| (*row, told_role(*role, &recording, builder))))
-            }
+            true => roles.told(rows, told_roles.iter().map(|(row, role)| (*row, told_role(*role, recording, builder)))),
             false => roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from)),
         };
         let kind = match without_kind.values()?.as_ref() {

@@ -268,7 +268,7 @@ impl Recording {
     }
 
     /// Gives back what was asked for a piece that moves into the tables.
-    pub(super) fn release(&mut self, bytes: usize) {
+    pub(super) fn release(&self, bytes: usize) {
         self.memory.shrink(bytes.min(self.memory.size()));
     }
 

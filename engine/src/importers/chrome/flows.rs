@@ -243,16 +243,20 @@ fn points(
     let flows = &recording.lists.flows;
     let mut asked = Sorter::new(&recording.room);
     let (mut known, mut left) = (0, 0);
-    for (number, flow) in (0..).zip(flows.iter()) {
-        let flow = flow?;
-        // Kineto says most of its links twice: nobody looks for the tasks of these.
-        if is_known(&flow) {
-            known += 1;
-            continue;
+    let mut number = 0;
+    for flows in flows.chunks() {
+        for flow in flows?.iter() {
+            number += 1;
+            // Kineto says most of its links twice: nobody looks for the tasks of these.
+            if is_known(flow) {
+                known += 1;
+                continue;
+            }
+            left = number;
+            let is_next = flow.phase == b'f' && !flow.encloses;
+            let time = flow.time.saturating_add(base);
+            asked.push(Asked { lane: flow.lane, time, number: number - 1, is_next })?;
         }
-        left = number + 1;
-        let is_next = flow.phase == b'f' && !flow.encloses;
-        asked.push(Asked { lane: flow.lane, time: flow.time.saturating_add(base), number, is_next })?;
     }
     let mut found = nesting.find(recording, asked)?.sorted()?.peekable();
     let mut points = Sorter::new(&recording.room);

@@ -211,8 +211,8 @@ impl Launches {
         let memory = room.hold();
         room.resize(&memory, self.launched.len() * size_of::<i64>())?;
         let mut ids = Vec::with_capacity(self.launched.len());
-        for launched in self.launched.iter() {
-            ids.push(launched?.id);
+        for launched in self.launched.chunks() {
+            ids.extend(launched?.iter().map(|launched| launched.id));
         }
         ids.sort_unstable();
         ids.dedup();
@@ -234,15 +234,16 @@ impl Launches {
 
     /// From each call to what it launched.
     pub(super) fn links(&self, links: &mut List<Link>) -> Result<(), ImportError> {
-        for launched in self.launched.iter() {
-            let Launched { row, call, is_sync, .. } = launched?;
-            links.push(Link {
-                source: call,
-                target: row,
-                kind: Label::Word(if is_sync { Known::Sync } else { Known::Launch }),
-                name: if is_sync { Label::Word(Known::Call) } else { Label::None },
-                args: Label::None,
-            })?;
+        for launched in self.launched.chunks() {
+            for &Launched { row, call, is_sync, .. } in launched?.iter() {
+                links.push(Link {
+                    source: call,
+                    target: row,
+                    kind: Label::Word(if is_sync { Known::Sync } else { Known::Launch }),
+                    name: if is_sync { Label::Word(Known::Call) } else { Label::None },
+                    args: Label::None,
+                })?;
+            }
         }
         Ok(())
     }
