@@ -7,11 +7,14 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, LargeStringBuilder, RecordBatch, StringArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, LargeStringBuilder, RecordBatch, StringArray, TypedDictionaryArray,
+};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ParamValues;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use tokio::sync::mpsc;
 use tq_engine::sql::{SqlError, Statement};
@@ -112,13 +115,13 @@ impl Question {
                 Ok(rows) => rows,
                 Err(error) => return sender(Err(told(error)), messages(&notes)),
             };
-            let (batches, receiver) = mpsc::channel(IN_FLIGHT);
+            let (asked, (batches, receiver)) = (statement.clone(), mpsc::channel(IN_FLIGHT));
             let schema = match is_definition {
                 true => Arc::new(Schema::empty()),
                 false => outgoing(&rows.schema(), shared.tick(), words),
             };
-            let memory = MemoryConsumer::new("an answer that is kept")
-                .register(&shared.session.context().runtime_env().memory_pool);
+            let pool = Arc::clone(&shared.session.context().runtime_env().memory_pool);
+            let memory = MemoryConsumer::new("an answer that is kept").register(&pool);
             let reading = Reading {
                 schema: Arc::clone(&schema),
                 rows: receiver,
@@ -133,8 +136,14 @@ impl Question {
             };
             sender(Ok(reading), Vec::new());
             while let Some(batch) = rows.next().await {
-                let batch = batch.map_err(|error| worded(error, file.as_ref()));
-                let batch = batch.and_then(|batch| converted(&batch, &schema).map_err(of_arrow));
+                let batch = batch.map_err(|error| worded(error, file.as_ref())).and_then(|batch| {
+                    // Texts of their own may be many times as long as the words; so many batches wait that they must be asked for.
+                    let waiting = MemoryConsumer::new("texts of an answer").register(&pool);
+                    let bytes = batch.columns().iter().zip(schema.fields()).filter_map(copied_bytes).sum();
+                    waiting.try_grow(bytes).map_err(|error| refused(&shared, &error, &asked, file.as_ref()))?;
+                    let batch = converted(&batch, &schema).map_err(of_arrow)?;
+                    Ok((batch, waiting))
+                });
                 let is_error = batch.is_err();
                 if batches.send(batch).await.is_err() || is_error {
                     break;
@@ -186,6 +195,10 @@ fn worded(error: SqlError, file: Option<&(String, u64)>) -> Error {
     )
 }
 
+fn refused(shared: &Shared, error: &DataFusionError, statement: &Statement, file: Option<&(String, u64)>) -> Error {
+    worded(shared.session.error(error, statement), file)
+}
+
 fn of_arrow(error: ArrowError) -> Error {
     Error::of(Kind::Query, Failure::from(error))
 }
@@ -214,7 +227,8 @@ pub struct Reserved {
 /// The rows of one run of a question. Dropping it ends the run.
 pub struct Reading {
     schema: SchemaRef,
-    rows: mpsc::Receiver<Result<RecordBatch, Error>>,
+    /// Each with the memory of what was copied for it.
+    rows: mpsc::Receiver<Result<(RecordBatch, MemoryReservation), Error>>,
     canceller: Canceller,
     notes: Arc<Notes>,
     threads: Arc<Threads>,
@@ -240,7 +254,7 @@ impl Reading {
         self.shared.is_of_this_process()?;
         let Some(next) = within(at_most, self.rows.recv()) else { return Ok(Next::Waiting) };
         match next {
-            Some(batch) => Ok(Next::Rows(batch?)),
+            Some(batch) => Ok(Next::Rows(batch?.0)),
             None => Ok(Next::End(messages(&self.notes))),
         }
     }
@@ -253,7 +267,7 @@ impl Reading {
         let mut bytes = 0;
         batch.columns().iter().for_each(|column| add_new(column, &mut self.counted, &mut bytes));
         let asked = self.memory.try_grow(bytes);
-        asked.map_err(|error| worded(self.shared.session.error(&error, &self.statement), self.file.as_ref()))
+        asked.map_err(|error| refused(&self.shared, &error, &self.statement, self.file.as_ref()))
     }
 
     /// What is reserved for the batches that are kept; those that follow add to it.
@@ -334,10 +348,24 @@ fn converted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     RecordBatch::try_new_with_options(Arc::clone(schema), columns?, &options)
 }
 
+/// How long the texts of a column are where they are copied.
+fn copied_bytes((column, field): (&ArrayRef, &FieldRef)) -> Option<usize> {
+    let words = copied_dictionary(column, field.data_type())?;
+    Some(words.into_iter().flatten().map(str::len).sum())
+}
+
+/// A column of words whose texts are to be copied.
+fn copied_dictionary<'a>(
+    column: &'a ArrayRef,
+    to: &DataType,
+) -> Option<TypedDictionaryArray<'a, Int32Type, StringArray>> {
+    let words = column.as_dictionary_opt::<Int32Type>().filter(|words| words.values().null_count() == 0)?;
+    words.downcast_dict::<StringArray>().filter(|_| *to == DataType::LargeUtf8)
+}
+
 /// The texts of a dictionary as texts of their own. A cast would copy the dictionary first, with each batch anew.
 fn copied_words(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    let words = column.as_dictionary_opt::<Int32Type>().filter(|words| words.values().null_count() == 0)?;
-    let words = words.downcast_dict::<StringArray>().filter(|_| *to == DataType::LargeUtf8)?;
+    let words = copied_dictionary(column, to)?;
     let bytes = words.into_iter().flatten().map(str::len).sum();
     let mut texts = LargeStringBuilder::with_capacity(words.len(), bytes);
     texts.extend(words);

@@ -112,6 +112,8 @@ mod unproven;
 mod unread;
 mod using;
 mod windows;
+mod word_groups;
+mod word_table;
 mod wording;
 mod wrapped_rules;
 mod zones;

@@ -11,6 +11,7 @@
 //!                                                          NumbersOfWordsExec: [name]
 //!                                                            scan
 //! ```
+//! Where keys are one or two words and functions plain ones, [`GroupsOfWordsExec`] stands in the place of the first half and what numbers words.
 //! The number is a hash of the word, always the same one, so that the order of groups does not depend on which thread saw a word first.
 //! Both operators share a table of the words that have numbers. Where a word finds its number taken, or the table full, numbers will
 //! not do: the rows that are left are not read, and since no group is complete before all rows were, [`WordsOfNumbersExec`] can still
@@ -18,8 +19,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
@@ -28,7 +29,6 @@ use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column};
@@ -47,6 +47,8 @@ use futures::{StreamExt, TryStreamExt};
 use crate::sql::operators::{no_expressions, one_input, row_for_row};
 use crate::sql::order::deal::DealExec;
 use crate::sql::order::turns::gathered;
+use crate::sql::word_groups::{GroupsOfWordsExec, MOST_KEYS, are_plain};
+use crate::sql::word_table::{Itself, Known, Table, UNSEEN, are_same, number};
 use crate::words::Words;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -60,8 +62,6 @@ fn has_elsewhere(_: &ConfigOptions) -> bool {
     false
 }
 
-/// The share of all memory that the table of words may take: the rest is for groups, which spill.
-const SHARE: usize = 8;
 /// Dictionaries whose numbers a stream remembers.
 const REMEMBERED: usize = 4;
 
@@ -152,7 +152,28 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
         let (functions, filters) = (of.aggr_expr().to_vec(), of.filter_expr().to_vec());
         AggregateExec::try_new(*of.mode(), groups, functions, filters, input, Arc::clone(&schema))
     };
-    let mut plan: Plan = Arc::new(step(first, groups.clone(), numbered)?);
+    let words: Option<Vec<usize>> = columns.iter().copied().collect();
+    let words = words.filter(|words| words.len() <= MOST_KEYS && are_plain(first.aggr_expr()));
+    let mut plan: Plan = match words {
+        // Few groups come of it, which the second half puts together, also where there was none.
+        Some(words) => {
+            let (functions, filters) = (first.aggr_expr().to_vec(), first.filter_expr().to_vec());
+            let half = |mode, groups, filters, input| {
+                AggregateExec::try_new(mode, groups, functions.clone(), filters, input, Arc::clone(&schema))
+            };
+            let of_half = half(AggregateMode::Partial, groups.clone(), filters.clone(), numbered)?.schema();
+            let input = Arc::clone(input);
+            let groups_of_words = GroupsOfWordsExec::new(input, words, functions.clone(), filters, of_half, &table);
+            match *first.mode() {
+                AggregateMode::Single => {
+                    let none = vec![None; functions.len()];
+                    Arc::new(half(AggregateMode::Final, groups.as_final(), none, Arc::new(groups_of_words))?)
+                }
+                _ => Arc::new(groups_of_words),
+            }
+        }
+        None => Arc::new(step(first, groups.clone(), numbered)?),
+    };
     if let Some(dealt) = dealt {
         plan = Arc::new(dealt.over(plan));
     }
@@ -177,89 +198,6 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
 
 fn is_of_words(field: &Field) -> bool {
     matches!(field.data_type(), DataType::Dictionary(key, value) if **key == DataType::Int32 && **value == DataType::Utf8)
-}
-
-/// The words that have numbers.
-#[derive(Debug, Default)]
-struct Table(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    text: String,
-    /// By number: where the word stands in `text`.
-    places: HashMap<i64, (usize, usize), BuildHasherDefault<Itself>>,
-    memory: Option<MemoryReservation>,
-    /// A word has no number.
-    has_given_up: bool,
-}
-
-/// Numbers are hashes already.
-#[derive(Default)]
-struct Itself(u64);
-
-impl Hasher for Itself {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.0 = number as u64;
-    }
-}
-
-/// The number of a word that was not looked up yet.
-const UNSEEN: i64 = i64::MIN;
-
-/// The number of a word: the same in all threads and runs.
-fn number(word: &str) -> i64 {
-    (BuildHasherDefault::<DefaultHasher>::default().hash_one(word) as i64).max(UNSEEN + 1)
-}
-
-impl Table {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // A word is there or it is not, whatever its finder did next.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Known {
-    /// Whether the number is this word's, which it is from then on where it was free.
-    fn is_of(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
-        let is_of = match self.places.get(&number) {
-            Some(&(from, to)) => self.text.get(from..to) == Some(word),
-            None => self.add(number, word, context),
-        };
-        self.has_given_up |= !is_of;
-        is_of
-    }
-
-    fn add(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
-        /// Of a place in the table, with what a table leaves free.
-        const OF_PLACE: usize = 2 * size_of::<(i64, (usize, usize))>();
-        let pool = context.memory_pool();
-        let memory = self.memory.get_or_insert_with(|| MemoryConsumer::new("the words of GROUP BY").register(pool));
-        let most = match pool.memory_limit() {
-            MemoryLimit::Finite(limit) => limit / SHARE,
-            _ => usize::MAX,
-        };
-        let more = word.len() + OF_PLACE;
-        if memory.size() + more > most || memory.try_grow(more).is_err() {
-            return false;
-        }
-        let from = self.text.len();
-        self.text.push_str(word);
-        self.places.insert(number, (from, self.text.len()));
-        true
-    }
-
-    fn word(&self, number: i64) -> Result<&str> {
-        let place = self.places.get(&number).and_then(|&(from, to)| self.text.get(from..to));
-        place.ok_or_else(|| internal_datafusion_err!("a group has the number of no word"))
-    }
 }
 
 /// The properties of an operator with the partitions of its input and nothing else.
@@ -407,13 +345,6 @@ impl Numbered {
     }
 }
 
-/// Whether two arrays are of the same memory: a reader of Parquet makes an array anew for each batch of one dictionary.
-fn are_same(one: &StringArray, other: &StringArray) -> bool {
-    one.len() == other.len()
-        && one.value_offsets().as_ptr() == other.value_offsets().as_ptr()
-        && one.value_data().as_ptr() == other.value_data().as_ptr()
-}
-
 /// How to group by the words themselves.
 #[derive(Debug, Clone)]
 struct Unnumbered {
@@ -433,10 +364,10 @@ impl Unnumbered {
     ) -> Result<SendableRecordBatchStream> {
         let mut below = Arc::clone(plan);
         let input = loop {
-            if let Some(numbers) = below.downcast_ref::<NumbersOfWordsExec>()
-                && Arc::ptr_eq(&numbers.table, table)
-            {
-                break Arc::clone(&numbers.input);
+            let numbers = below.downcast_ref::<NumbersOfWordsExec>().map(|numbers| (&numbers.table, &numbers.input));
+            let groups = below.downcast_ref::<GroupsOfWordsExec>().map(|groups| (&groups.table, &groups.input));
+            if let Some((_, input)) = numbers.or(groups).filter(|(of, _)| Arc::ptr_eq(of, table)) {
+                break Arc::clone(input);
             }
             let [input] = below.children()[..] else {
                 return internal_err!("the words of a group have no operator that numbers them");
@@ -523,7 +454,7 @@ impl ExecutionPlan for WordsOfNumbersExec {
                 let mut known = table.known();
                 let has_given_up = known.has_given_up;
                 if has_given_up {
-                    *known = Known { has_given_up, ..Known::default() };
+                    known.forget();
                 }
                 has_given_up
             };
@@ -654,7 +585,7 @@ mod tests {
             let texts = question.replace("{a}", "CAST(a AS VARCHAR)").replace("{b}", "CAST(b AS VARCHAR)");
             assert_eq!(rows(&answer(context, &words).await), rows(&answer(context, &texts).await), "{question}");
             let plan = answer(context, &format!("EXPLAIN {words}")).await;
-            assert!(plan.contains("NumbersOfWordsExec"), "{plan}");
+            assert!(plan.contains("NumbersOfWordsExec") || plan.contains("GroupsOfWordsExec"), "{plan}");
         }
     }
 
@@ -726,17 +657,5 @@ mod tests {
             // An eighth of it has room for a part of the words.
             check(&context(&batches, threads, 16 << 20), 2).await;
         }
-    }
-
-    #[test]
-    fn a_number_belongs_to_the_first_word_that_has_it() {
-        let context = TaskContext::default();
-        let mut known = Known::default();
-        assert!(known.is_of(7, "one", &context));
-        assert!(!known.is_of(7, "two", &context));
-        assert!(known.is_of(7, "one", &context));
-        assert_eq!(known.word(7).unwrap(), "one");
-        assert!(known.word(8).is_err());
-        assert!(known.has_given_up);
     }
 }

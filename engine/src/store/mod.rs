@@ -19,6 +19,7 @@ mod away;
 mod beside;
 mod blocks;
 mod cache;
+mod chunk;
 mod columns;
 mod conditions;
 mod cut;

@@ -16,18 +16,23 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array};
-use datafusion::arrow::compute::{cast, max, min, take};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+};
+use datafusion::arrow::compute::{max, min, take};
 use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
 use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::parquet::schema::types::ColumnPath;
 use tempfile::TempDir;
 
 use super::blocks::Summed;
+use super::chunk;
 use super::columns::{file_name, file_schema, place, told};
 use super::facts::{Seen, WrittenRun};
 use super::layout::{ID_LETTERS, STAGING, failed, make, runs_folder, sync_folder};
@@ -222,7 +227,8 @@ fn written((parts, seen): (Vec<Part>, Seen)) -> WrittenRun {
 struct TableFile {
     path: PathBuf,
     about: StoredFile,
-    writer: ArrowWriter<Summed>,
+    writer: SerializedFileWriter<Summed>,
+    columns: ArrowRowGroupWriterFactory,
     rows: u64,
 }
 
@@ -231,7 +237,9 @@ impl TableFile {
         let path = folder.join(name);
         let file = File::create_new(&path).map_err(|error| failed(&path, "write", &error))?;
         let options = ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(Summed::new(file), file_schema(table), options)
+        let writer = ArrowWriter::try_new_with_options(Summed::new(file), file_schema(table), options);
+        let (writer, columns) = writer
+            .and_then(ArrowWriter::into_serialized_writer)
             .map_err(|error| ImportError::internal(&path, error))?;
         let path_in_store = format!("{id}/{name}");
         let (table, sums) = (table.name().to_owned(), String::new());
@@ -239,6 +247,7 @@ impl TableFile {
             path,
             about: StoredFile { path: path_in_store, table, bytes: 0, groups: vec![], finishes: vec![], sums },
             writer,
+            columns,
             rows: 0,
         })
     }
@@ -249,11 +258,30 @@ impl TableFile {
 
     /// Writes a group of rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ImportError> {
-        let written = self.writer.write(batch).and_then(|()| self.writer.flush());
-        written.map_err(|error| not_written(&self.path, &error))?;
+        self.write_columns(batch).map_err(|error| not_written(&self.path, &error))?;
         self.about.groups.push(batch.num_rows() as u64);
         self.rows += batch.num_rows() as u64;
         Ok(())
+    }
+
+    fn write_columns(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
+        let writers = self.columns.create_column_writers(self.about.groups.len())?;
+        let schema = self.writer.schema_descr().columns().to_vec();
+        let mut group = self.writer.next_row_group()?;
+        for (place, mut writer) in writers.into_iter().enumerate() {
+            let array = batch.column(place);
+            if let Some(words) = array.as_dictionary_opt::<Int32Type>()
+                && let Some((bytes, close)) = chunk::of_words(words, PAGE_ROWS, level(), &schema[place])?
+            {
+                group.append_column(&bytes, close)?;
+                continue;
+            }
+            for leaf in compute_leaves(batch.schema_ref().field(place), array)? {
+                writer.write(&leaf)?;
+            }
+            writer.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close().map(drop)
     }
 
     fn finish(self) -> Result<StoredFile, ImportError> {
@@ -265,8 +293,12 @@ impl TableFile {
     }
 }
 
-fn not_written(path: &Path, error: &datafusion::parquet::errors::ParquetError) -> ImportError {
-    use datafusion::parquet::errors::ParquetError;
+/// How well pages are compressed: more than this hardly makes them smaller.
+fn level() -> ZstdLevel {
+    ZstdLevel::try_new(1).unwrap_or_default()
+}
+
+fn not_written(path: &Path, error: &ParquetError) -> ImportError {
     if let ParquetError::External(cause) = error
         && let Some(io) = cause.downcast_ref::<std::io::Error>()
     {
@@ -277,7 +309,7 @@ fn not_written(path: &Path, error: &datafusion::parquet::errors::ParquetError) -
 
 fn properties(table: Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
+        .set_compression(Compression::ZSTD(level()))
         .set_max_row_group_row_count(Some(GROUP_ROWS as usize))
         .set_write_batch_size(PAGE_ROWS.min(1024))
         .set_data_page_row_count_limit(PAGE_ROWS)
@@ -363,8 +395,9 @@ fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusi
             None => Ok(array),
         }
     };
-    let run = StringArray::from_iter_values(std::iter::repeat_n(&named.name, rows));
-    let mut columns: Vec<ArrayRef> = vec![cast(&run, schema.field(0).data_type())?; spec.len()];
+    let name: ArrayRef = Arc::new(StringArray::from_iter_values([&named.name]));
+    let run = DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0; rows]), name)?;
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(run); spec.len()];
     // Those that others tell come first: they need the others' parts.
     for index in 1..spec.len() {
         if let Some(told) = told(table, spec[index].name) {
@@ -406,8 +439,25 @@ fn clustered(locations: &ArrayRef, starts: &ArrayRef) -> UInt32Array {
     let places: BTreeMap<&str, usize> = texts.into_iter().zip(1..).collect();
     let ranks: Vec<usize> = words.iter().map(|word| word.map_or(0, |word| places[word])).collect();
     let rank = |row: usize| locations.key(row).map_or(0, |key| ranks[key]);
-    let start = |row: usize| starts.is_valid(row).then(|| starts.value(row));
-    let mut order: Vec<u32> = (0..locations.len() as u32).collect();
-    order.sort_by_cached_key(|row| (rank(*row as usize), start(*row as usize), *row));
+    // Where the rows of each location go; they keep their order.
+    let mut ends = vec![0; places.len() + 2];
+    (0..locations.len()).for_each(|row| ends[rank(row) + 1] += 1);
+    (1..ends.len()).for_each(|place| ends[place] += ends[place - 1]);
+    let mut order = vec![0; locations.len()];
+    for row in 0..locations.len() {
+        let end = &mut ends[rank(row)];
+        order[*end] = row as u32;
+        *end += 1;
+    }
+    // Mostly they are in the order of their starts, too.
+    let start = |row: u32| starts.is_valid(row as usize).then(|| starts.value(row as usize));
+    let mut from = 0;
+    for end in ends {
+        let lane = &mut order[from..end];
+        if !lane.is_sorted_by(|one, next| start(*one) <= start(*next)) {
+            lane.sort_by_key(|row| start(*row));
+        }
+        from = end;
+    }
     order.into()
 }

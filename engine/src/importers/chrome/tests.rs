@@ -1,12 +1,14 @@
 //! Damage: every cut and many flipped bytes of small texts end in an error with a place or in counted findings, and what
-//! is left is valid.
+//! is left is valid. And what belongs together is joined as a naive search does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::arrow::datatypes::Int32Type;
+use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::*;
 use crate::importers::importer::ImportOptions;
@@ -477,4 +479,98 @@ fn flows_are_bound_among_tasks_that_overlap() {
     }
     let run = import(format!("[{}]", events.join(",")).as_bytes(), 1).expect("readable");
     assert_eq!((count(&run, "overlap"), count(&run, "flow_unbound")), (99, 0));
+}
+
+/// An event of PyTorch's profiler. Ids below 1 are none.
+#[derive(Debug, Clone)]
+struct Profiled {
+    category: &'static str,
+    process: u8,
+    start: i64,
+    correlation: i64,
+    external: i64,
+}
+
+impl Profiled {
+    fn event(&self) -> String {
+        let Profiled { category, process, start, correlation, external } = self;
+        let name = if *category == "cuda_sync" { "Nothing" } else { category };
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":{process},"tid":1,"ts":{start},"dur":3,"args":{{"correlation":{correlation},"External id":{external}}}}}"#
+        )
+    }
+
+    fn is_call(&self) -> bool {
+        self.category == "cuda_runtime"
+    }
+
+    fn is_work(&self) -> bool {
+        matches!(self.category, "kernel" | "gpu_memcpy")
+    }
+}
+
+/// Kind, source and target of what belongs together, found by looking at all events for each.
+fn naive_links(events: &[Profiled]) -> Vec<(String, i64, i64)> {
+    let mut links = Vec::new();
+    for (target, event) in events.iter().enumerate() {
+        let is_sync = event.category == "cuda_sync";
+        let mut calls: Vec<usize> = (0..events.len())
+            .filter(|place| events[*place].is_call() && events[*place].correlation == event.correlation)
+            .collect();
+        calls.sort_by_key(|place| (events[*place].start, *place));
+        let begun = calls.iter().rfind(|place| events[**place].start <= event.start);
+        let call = begun.or(calls.first()).filter(|_| (is_sync || event.is_work()) && event.correlation > 0);
+        if let Some(call) = call {
+            links.push((if is_sync { "sync" } else { "launch" }.to_owned(), *call as i64, target as i64));
+        }
+        let mut operators = (0..events.len())
+            .filter(|place| events[*place].category == "cpu_op" && events[*place].external == event.external);
+        if event.is_work() && event.external > 0 {
+            let first = operators.clone().next();
+            let own = call.and_then(|call| operators.find(|place| events[*place].process == events[*call].process));
+            links.extend(own.or(first).map(|operator| ("operator".to_owned(), operator as i64, target as i64)));
+        }
+    }
+    links.sort();
+    links
+}
+
+fn links(run: &Run) -> Vec<(String, i64, i64)> {
+    let mut links = Vec::new();
+    for batch in batches(run, Table::Links) {
+        let kinds = batch["kind"].as_dictionary::<Int32Type>();
+        let words = kinds.values().as_string::<i32>();
+        let ends = |name: &str| batch[name].as_primitive::<Int64Type>().values().to_vec();
+        for (key, (source, target)) in kinds.keys().values().iter().zip(ends("source").into_iter().zip(ends("target")))
+        {
+            links.push((words.value(*key as usize).to_owned(), source, target));
+        }
+    }
+    links.sort();
+    links
+}
+
+fn profiled() -> impl Strategy<Value = Profiled> {
+    let categories = ["cpu_op", "cuda_runtime", "kernel", "gpu_memcpy", "cuda_sync"];
+    let ids = || prop_oneof![-1..4i64, 0..30i64];
+    (proptest::sample::select(categories.to_vec()), 1..4u8, 0..40i64, ids(), ids()).prop_map(
+        |(category, process, start, correlation, external)| Profiled {
+            category,
+            process,
+            start,
+            correlation,
+            external,
+        },
+    )
+}
+
+proptest! {
+    /// Repeated ids, ids of several processes, any order: from calls to what they launched, from operators to their work.
+    #[test]
+    fn launches_and_operators_equal_a_naive_join(events in vec(profiled(), 1..60), threads in 1..3usize) {
+        let texts: Vec<String> = events.iter().map(Profiled::event).collect();
+        let trace = format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, texts.join(","));
+        let run = import_in_blocks(trace.as_bytes(), 512, threads).expect("a trace");
+        prop_assert_eq!(links(&run), naive_links(&events));
+    }
 }

@@ -66,6 +66,7 @@ use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
 use crate::sql::omitted_rules;
 use crate::sql::own_words::SortsOfOwnWords;
 use crate::sql::unproven::ForgetUnproven;
+use crate::sql::word_groups::GroupsOfWordsExec;
 use crate::store;
 
 /// The rule of DataFusion before which rows are brought into order: what follows looks at the finished plan.
@@ -204,7 +205,7 @@ fn in_order(plan: Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Arc<dyn Execu
             return lanes::call_of(relation, children);
         }
     }
-    if plan.is::<AggregateExec>() && !seen {
+    if (plan.is::<AggregateExec>() || plan.is::<GroupsOfWordsExec>()) && !seen {
         children = children.into_iter().map(in_any_order).collect::<Result<_>>()?;
     }
     let plan = replace_children_if_necessary(plan, children)?;
@@ -238,7 +239,7 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
     if let Some(relation) = plan.downcast_ref::<RelationExec>() {
         return !has_numbers(relation);
     }
-    if plan.is::<SortExec>() || plan.is::<SortPreservingMergeExec>() {
+    if plan.is::<SortExec>() || plan.is::<SortPreservingMergeExec>() || plan.is::<GroupsOfWordsExec>() {
         return false;
     }
     is_seen
