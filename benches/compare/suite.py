@@ -30,30 +30,35 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows [1]")
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}", help=f"how many, one table each [1,{os.cpu_count()}]")
     parser.add_argument("--only", default="", help="names of questions, with commas between them [all]")
+    parser.add_argument("--other", type=Path, help="another tq, to compare with that alone")
     parser.add_argument("--accept", action="store_true", help="write the answers to answers.json")
     options = common.parsed(parser)
+    others = ["before"] if options.other else list(peers.TOOLS)
     os.environ.update({bound: str(int(time * options.scale)) for bound, time in WINDOW.items()})
     inputs = Inputs(options)
     chosen = [question for question in QUESTIONS if not options.only or question.name in options.only.split(",")]
     paths = {question.source: inputs.of(question.source) for question in chosen}
-    common.heading("tq beside other tools", options, PACKAGES, {path: source for source, path in paths.items() if path.is_file()})
+    packages, title = ([], "tq beside another tq") if options.other else (PACKAGES, "tq beside other tools")
+    common.heading(title, options, packages, {path: source for source, path in paths.items() if path.is_file()})
     known = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
     for threads in dict.fromkeys(options.threads.split(",")):
         print(f"### {threads} {'thread' if threads == '1' else 'threads'}\n")
-        rows = [asked(options, question, paths[question.source], threads, known) for question in chosen]
-        common.table(["processor time, peak memory", "tq", *peers.TOOLS, "tq ÷ best"], rows)
+        rows = [asked(options, question, paths[question.source], threads, known, others) for question in chosen]
+        common.table(["processor time, peak memory", "tq", *others, "tq ÷ best" if not options.other else "tq ÷ before"], rows)
     if options.accept:
         ANSWERS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
-def asked(options, question, path, threads, known):
+def asked(options, question, path, threads, known, others):
     """A row of the table: what each tool needs for a question."""
     output = options.work / f"answer-{os.getpid()}.parquet"
     asked = [question.tq] if question.is_saved else ["-c", within_window(question.tq)]
     command = [options.tq, "query", path, *asked, "-q", "--threads", threads]
     command += ["-o", output] if question.name == "sorted" else ["--format", "csv"]
     jobs = {"tq": lambda: common.run(command)}
-    tools = [tool for tool in question.tools if tool != "HTA" or python_of(tool)]
+    if options.other:
+        jobs["before"] = lambda: common.run([options.other, *command[1:]])
+    tools = [tool for tool in question.tools if tool in others and (tool != "HTA" or python_of(tool))]
     jobs |= {tool: common.child(tool, question.name, path, threads, output, python=python_of(tool)) for tool in tools}
     if question.name == "sorted":
         jobs = {name: written(job, output) for name, job in jobs.items()}
@@ -68,7 +73,7 @@ def asked(options, question, path, threads, known):
     output.unlink(missing_ok=True)
     costs = {name: statistics.median(run.cpu for run in runs) for name, runs in results.items()}
     best = min(cost for name, cost in costs.items() if name != "tq")
-    cells = [cell(results[name]) if name in results else "" for name in ["tq", *peers.TOOLS]]
+    cells = [cell(results[name]) if name in results else "" for name in ["tq", *others]]
     return [f"{question.name}: {question.title}", *cells, f"{costs['tq'] / best:.2f}"]
 
 
@@ -118,7 +123,7 @@ def answer_of(name, output):
 
 def rows_of(name, output):
     """The rows of an answer as texts, in an order of their own. Doubles that are whole are whole numbers."""
-    rows = list(csv.reader(output.splitlines()))[1:] if name == "tq" else json.loads(output)
+    rows = list(csv.reader(output.splitlines()))[1:] if name in ("tq", "before") else json.loads(output)
     return sorted([text_of(value) for value in row] for row in rows)
 
 

@@ -58,7 +58,7 @@ pub(super) fn of_words(
         encoding: Encoding::PLAIN,
         is_sorted: false,
     };
-    chunk.write(page, dictionary.plain())?;
+    chunk.write(page, &dictionary.plain())?;
     let first_page = chunk.compressed;
     let nullable = column.max_def_level() > 0;
     let (mut index, mut offsets) = (ColumnIndexBuilder::new(Type::BYTE_ARRAY), OffsetIndexBuilder::new());
@@ -92,7 +92,7 @@ pub(super) fn of_words(
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let (offset, bytes) = chunk.write(page, buffer)?;
+        let (offset, bytes) = chunk.write(page, &buffer)?;
         let of_page = dictionary.bounds(&numbers);
         let (least, greatest) = of_page.map_or_else(Default::default, |bounds| dictionary.shortened(bounds));
         index.append(of_page.is_none(), least.0, greatest.0, keys.null_count() as i64);
@@ -268,8 +268,8 @@ struct Chunk<'c> {
 
 impl Chunk<'_> {
     /// Compresses and adds a page, and says where it begins and how many bytes it has.
-    fn write(&mut self, page: Page, bytes: Vec<u8>) -> Result<(i64, i32)> {
-        let compressed = self.compressor.compress(&bytes).map_err(|error| ParquetError::External(Box::new(error)))?;
+    fn write(&mut self, page: Page, bytes: &[u8]) -> Result<(i64, i32)> {
+        let compressed = self.compressor.compress(bytes).map_err(|error| ParquetError::External(Box::new(error)))?;
         let filled = match page {
             Page::DictionaryPage { num_values, encoding, is_sorted, .. } => {
                 Page::DictionaryPage { buf: compressed.into(), num_values, encoding, is_sorted }

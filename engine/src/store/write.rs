@@ -396,8 +396,8 @@ fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusi
         }
     };
     let name: ArrayRef = Arc::new(StringArray::from_iter_values([&named.name]));
-    let run = DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0; rows]), name)?;
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(run); spec.len()];
+    let run: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0; rows]), name)?);
+    let mut columns = vec![run; spec.len()];
     // Those that others tell come first: they need the others' parts.
     for index in 1..spec.len() {
         if let Some(told) = told(table, spec[index].name) {

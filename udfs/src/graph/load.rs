@@ -163,6 +163,21 @@ impl SegmentIds {
     }
 }
 
+/// Ids that must follow each other, on average, for a list of them to be cut where they do not.
+const WORTH_A_CUT: usize = 64;
+
+/// The ids of a batch, cut where they do not follow each other: where partitions meet, a batch has rows of both.
+fn pieces(ids: &[i64]) -> Vec<(Range<usize>, SegmentIds)> {
+    let is_cut = |pair: &[i64]| pair[0].checked_add(1) != Some(pair[1]);
+    let cuts = || ids.windows(2).enumerate().filter(|(_, pair)| is_cut(pair)).map(|(place, _)| place + 1);
+    if cuts().count() > ids.len() / WORTH_A_CUT {
+        return vec![(0..ids.len(), SegmentIds::of(ids))];
+    }
+    let starts = std::iter::once(0).chain(cuts());
+    let ends = cuts().chain(std::iter::once(ids.len()));
+    starts.zip(ends).map(|(from, to)| (from..to, SegmentIds::of(&ids[from..to]))).collect()
+}
+
 /// The rows of segments of stored batches, in the order in which they stand there.
 struct StoredRows<'a> {
     batches: StoredBatches,
@@ -531,13 +546,16 @@ fn read_tasks(call: &mut Call) -> Result<Graphs> {
             let Some(run) = stretch.run else { continue };
             segments_of_runs.resize(runs.len().max(segments_of_runs.len()), vec![]);
             let segments = &mut segments_of_runs[run];
-            let first = segments.last().map_or(0, |(last, _)| last.first + last.rows.len());
-            let ids = match stored {
-                Some(_) => SegmentIds::of(&ids[stretch.rows.clone()]),
-                None => SegmentIds::From(ids[stretch.rows.start], 0),
+            let pieces = match stored {
+                Some(_) => pieces(&ids[stretch.rows.clone()]),
+                None => vec![(0..stretch.rows.len(), SegmentIds::From(ids[stretch.rows.start], 0))],
             };
-            work.grow(ids.bytes())?;
-            segments.push((Segment { batch: number, rows: stretch.rows, first }, ids));
+            for (rows, ids) in pieces {
+                let first = segments.last().map_or(0, |(last, _)| last.first + last.rows.len());
+                work.grow(ids.bytes())?;
+                let rows = stretch.rows.start + rows.start..stretch.rows.start + rows.end;
+                segments.push((Segment { batch: number, rows, first }, ids));
+            }
         }
         number += 1;
         if stored.is_none() {
@@ -694,4 +712,24 @@ pub(crate) fn texts_that(values: &ArrayRef, holds: impl Fn(&str) -> bool + Copy)
 fn views_that(views: &ArrayRef, holds: impl Fn(&str) -> bool) -> BooleanBuffer {
     let views = views.as_string_view();
     BooleanBuffer::collect_bool(views.len(), |row| views.is_valid(row) && holds(views.value(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_cut_where_they_do_not_follow_each_other() {
+        let described = |ids: &[i64]| {
+            let of = |(rows, ids): (Range<usize>, SegmentIds)| (rows, ids.first().unwrap_or(-1), ids.bytes());
+            pieces(ids).into_iter().map(of).collect::<Vec<_>>()
+        };
+        let both: Vec<i64> = (700..800).chain(100..200).collect();
+        assert_eq!(described(&both), [(0..100, 700, 0), (100..200, 100, 0)]);
+        assert_eq!(described(&both[..64]), [(0..64, 700, 0)]);
+        assert_eq!(described(&[5]), [(0..1, 5, 0)]);
+        // Many pieces are a list.
+        let odd: Vec<i64> = (0..100).map(|id| 2 * id).collect();
+        assert_eq!(described(&odd), [(0..100, 0, 800)]);
+    }
 }

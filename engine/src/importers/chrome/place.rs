@@ -54,7 +54,9 @@ impl<'t> Recent<'t> {
 
     #[inline]
     pub(super) fn get(&mut self, slice: &'t str, look_up: impl FnOnce() -> i32) -> i32 {
-        if self.key == NO_WORD || self.slice != slice {
+        // Mostly it is the same text, and where there is none, the same place: nothing is compared.
+        let is_same = std::ptr::eq(self.slice, slice) || self.slice == slice;
+        if self.key == NO_WORD || !is_same {
             self.key = look_up();
             self.slice = slice;
         }
